@@ -1,0 +1,58 @@
+//! Coverage marks: names for the rare lines of the core.
+//!
+//! A mark says that a line ran. It is a `tracing` event of target [`TARGET`], so the core keeps
+//! no global state: the simulator counts marks through a subscriber, a scenario names the mark it
+//! must hit, and everybody else pays one disabled call site. A mark that no run hits is an alarm.
+
+/// The `tracing` target of every mark.
+pub const TARGET: &str = "verdict::mark";
+
+/// Says that the line of this [`Mark`](crate::marks::Mark) ran.
+#[macro_export]
+macro_rules! mark {
+    ($name:ident) => {
+        tracing::event!(
+            target: $crate::marks::TARGET,
+            tracing::Level::TRACE,
+            mark = $crate::marks::Mark::$name as u64
+        )
+    };
+}
+
+macro_rules! marks {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// Every mark of the core. The discriminant is the index into [`Mark::ALL`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Mark { $($(#[$doc])* $name,)* }
+
+        impl Mark {
+            /// All marks, in the order of their discriminants.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name that scenarios and reports use.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+        }
+    };
+}
+
+marks! {
+    // partition
+    /// A batch was answered from the window of remembered batches.
+    DedupHit = "partition.dedup.hit",
+    // txn
+    // store
+    // group
+    // node
+}
+
+impl Mark {
+    /// The mark of a name, as scenarios write it.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mark| mark.name() == name)
+    }
+}

@@ -1,0 +1,95 @@
+//! The answers to what is served, typed.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use kacrab_protocol::generated::{
+    AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiVersionsResponseData,
+    CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
+    DescribeClusterResponseData, DescribeProducersResponseData, DescribeTransactionsResponseData,
+    EndTxnResponseData, FetchResponseData, FindCoordinatorResponseData, InitProducerIdResponseData,
+    ListOffsetsResponseData, ListTransactionsResponseData, MetadataResponseData,
+    OffsetCommitResponseData, OffsetFetchResponseData, ProduceResponseData,
+    WriteTxnMarkersResponseData,
+};
+
+use crate::error::ErrorCode;
+use crate::types::{TopicId, TopicName};
+
+/// One answer, to be encoded in the version of its request.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Response {
+    /// ApiVersions.
+    ApiVersions(ApiVersionsResponseData),
+    /// The v0 answer to an ApiVersions of an unknown version (KIP-511).
+    ApiVersionsUnsupported(ApiVersionsResponseData),
+    /// Metadata.
+    Metadata(MetadataResponseData),
+    /// CreateTopics.
+    CreateTopics(CreateTopicsResponseData),
+    /// DeleteTopics.
+    DeleteTopics(DeleteTopicsResponseData),
+    /// DeleteRecords.
+    DeleteRecords(DeleteRecordsResponseData),
+    /// InitProducerId.
+    InitProducerId(InitProducerIdResponseData),
+    /// FindCoordinator.
+    FindCoordinator(FindCoordinatorResponseData),
+    /// AddPartitionsToTxn.
+    AddPartitionsToTxn(AddPartitionsToTxnResponseData),
+    /// AddOffsetsToTxn.
+    AddOffsetsToTxn(AddOffsetsToTxnResponseData),
+    /// Produce.
+    Produce(ProduceResponseData),
+    /// TxnOffsetCommit.
+    TxnOffsetCommit(TxnOffsetCommitResponse),
+    /// OffsetCommit.
+    OffsetCommit(OffsetCommitResponseData),
+    /// OffsetFetch.
+    OffsetFetch(OffsetFetchResponseData),
+    /// EndTxn.
+    EndTxn(EndTxnResponseData),
+    /// WriteTxnMarkers.
+    WriteTxnMarkers(WriteTxnMarkersResponseData),
+    /// Fetch.
+    Fetch(FetchResponse),
+    /// ListOffsets.
+    ListOffsets(ListOffsetsResponseData),
+    /// DescribeProducers.
+    DescribeProducers(DescribeProducersResponseData),
+    /// DescribeTransactions.
+    DescribeTransactions(DescribeTransactionsResponseData),
+    /// ListTransactions.
+    ListTransactions(ListTransactionsResponseData),
+    /// DescribeCluster.
+    DescribeCluster(DescribeClusterResponseData),
+}
+
+/// A Fetch answer: the message with its `records` fields empty, and beside it the shared bytes
+/// that belong there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FetchResponse {
+    /// The message.
+    pub data: FetchResponseData,
+    /// For each topic of `data.responses` and each of its partitions, in order: the batches.
+    pub records: Vec<Vec<Vec<Bytes>>>,
+}
+
+/// TxnOffsetCommit, v0 to v6.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TxnOffsetCommitResponse {
+    /// The topics, in the order of the request.
+    pub topics: Vec<TxnOffsetCommitTopicResult>,
+}
+
+/// One topic of a TxnOffsetCommit answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxnOffsetCommitTopicResult {
+    /// v0 to v5: the name.
+    pub name: TopicName,
+    /// v6+: the id.
+    pub topic_id: TopicId,
+    /// Each partition's index and code.
+    pub partitions: Vec<(i32, ErrorCode)>,
+}

@@ -26,3 +26,30 @@ impl From<&crate::batch::BatchFault> for ErrorCode {
         }
     }
 }
+
+// ---- partition (spec 2.1, 2.2, 6.4, 8.3) ----
+
+impl From<&crate::partition::AppendError> for ErrorCode {
+    fn from(error: &crate::partition::AppendError) -> Self {
+        use crate::partition::AppendError as Error;
+        match error {
+            Error::MessageTooLarge { .. } => Self::MessageTooLarge,
+            Error::RecordListTooLarge { .. } => Self::RecordListTooLarge,
+            Error::InvalidRecords { timestamp: true, .. } => Self::InvalidTimestamp,
+            Error::InvalidRecords { timestamp: false, .. } | Error::ControlBatch => {
+                Self::InvalidRecord
+            }
+            Error::InvalidProducerEpoch { .. } => Self::InvalidProducerEpoch,
+            Error::OutOfOrderSequence { .. } => Self::OutOfOrderSequenceNumber,
+            Error::NotVerified { .. } | Error::NotTransactional { .. } => Self::InvalidTxnState,
+            Error::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
+            Error::OffsetsExhausted => Self::KafkaStorageError,
+        }
+    }
+}
+
+impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
+    fn from(_: &crate::partition::OffsetOutOfRange) -> Self {
+        Self::OffsetOutOfRange
+    }
+}

@@ -53,3 +53,30 @@ impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
         Self::OffsetOutOfRange
     }
 }
+// txn
+impl From<crate::txn::TxnError> for ErrorCode {
+    fn from(error: crate::txn::TxnError) -> Self {
+        use crate::txn::TxnError;
+        match error {
+            TxnError::InvalidRequest => Self::InvalidRequest,
+            TxnError::LoadInProgress | TxnError::ProducerIdsNotAvailable => {
+                Self::CoordinatorLoadInProgress
+            }
+            TxnError::NotCoordinator => Self::NotCoordinator,
+            TxnError::NotAvailable => Self::CoordinatorNotAvailable,
+            TxnError::InvalidProducerIdMapping => Self::InvalidProducerIdMapping,
+            TxnError::ProducerFenced => Self::ProducerFenced,
+            TxnError::ConcurrentTransactions => Self::ConcurrentTransactions,
+            TxnError::InvalidTxnState => Self::InvalidTxnState,
+            TxnError::InvalidTransactionTimeout => Self::InvalidTransactionTimeout,
+            TxnError::TwoPhaseCommitDisabled => Self::TransactionalIdAuthorizationFailed,
+            TxnError::KeepPreparedUnsupported | TxnError::VersionNotEnabled => {
+                Self::UnsupportedVersion
+            }
+            TxnError::TransactionAbortable => Self::TransactionAbortable,
+            TxnError::TransactionalIdNotFound => Self::TransactionalIdNotFound,
+            TxnError::InvalidRegularExpression => Self::InvalidRegularExpression,
+            TxnError::Unknown => Self::UnknownServerError,
+        }
+    }
+}

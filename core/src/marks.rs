@@ -86,6 +86,48 @@ marks! {
     /// Records of an open transaction were deleted.
     OpenTransactionDeleted = "partition.txn.deleted_open",
     // txn
+    /// The decision of a transaction was persisted.
+    TxnPreparePersisted = "txn.prepare.persisted",
+    /// Every marker of a commit is written, and so is CompleteCommit.
+    TxnCompletedCommit = "txn.complete.commit",
+    /// Every marker of an abort is written, and so is CompleteAbort.
+    TxnCompletedAbort = "txn.complete.abort",
+    /// Writing Complete* failed and is to be tried again.
+    TxnCompleteRetry = "txn.complete.retry",
+    /// A load found a decided commit and went on with its markers.
+    TxnRecoveryPrepareCommit = "txn.recovery.prepare_commit",
+    /// A load found a decided abort and went on with its markers.
+    TxnRecoveryPrepareAbort = "txn.recovery.prepare_abort",
+    /// A load skipped a record it could not read.
+    TxnLoadRecordSkipped = "txn.load.record_skipped",
+    /// The timeout sweep's abort was persisted.
+    TxnTimeoutAbort = "txn.timeout.abort",
+    /// A repeated EndTxn was answered as the first.
+    TxnEndRetryAnswered = "txn.end.retry_answered",
+    /// EndTxn v5 aborted a transaction that never began.
+    TxnEndEmptyAbort = "txn.end.empty_abort",
+    /// A commit came after the coordinator itself had aborted the transaction.
+    TxnEndCommitAfterTimeout = "txn.end.commit_after_timeout",
+    /// InitProducerId found an open transaction and aborts it.
+    TxnInitFencesOpen = "txn.init.fences_open",
+    /// A repeated InitProducerId was answered with the epoch of the first.
+    TxnInitRetryAnswered = "txn.init.retry_answered",
+    /// An exhausted epoch made a transactional id change its producer id.
+    TxnPidRotated = "txn.pid.rotated",
+    /// A marker was not written and is to be tried again.
+    TxnMarkerRetry = "txn.marker.retry",
+    /// A leader refused a marker because somebody newer was there.
+    TxnMarkerGivenUp = "txn.marker.given_up",
+    /// An append to the transaction log failed, and its transition was taken back.
+    TxnAppendFailedPendingCleared = "txn.append.failed_pending_cleared",
+    /// The outcome of an append came after its partition had moved.
+    TxnAppendOverlookedAfterMove = "txn.append.overlooked_after_move",
+    /// A TV2 request came to a cluster whose transaction.version is below 2.
+    TxnVersionNotEnabled = "txn.version.not_enabled",
+    /// A transactional id expired.
+    TxnIdExpired = "txn.expiry.id_removed",
+    /// An expiry sweep needed more than one batch of tombstones.
+    TxnExpirySeveralBatches = "txn.expiry.several_batches",
     // store
     // group
     // node

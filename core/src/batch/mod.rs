@@ -71,3 +71,20 @@ pub enum BatchFault {
     /// (being built: the reasons of spec 2.1, rows 5 and 11 to 20)
     Crc,
 }
+
+/// What screening one record set may cost (placeholder of the branch `wire`).
+#[derive(Clone, Debug, Default)]
+pub struct ScreenLimits {}
+
+/// Placeholder of the branch `wire`: an honest CRC check, no more.
+pub fn screen(records: Option<Bytes>, _produce_version: i16, _limits: &ScreenLimits) -> Screened {
+    let Some(bytes) = records else { return Screened::Empty };
+    let Some(header) = BatchHeader::decode(&bytes) else { return Screened::Empty };
+    if header.size() != bytes.len()
+        || header.magic != 2
+        || crc32c::crc32c(&bytes[BatchHeader::CRC_START..]) != header.crc
+    {
+        return Screened::Fault(BatchFault::Crc);
+    }
+    Screened::Batch(CheckedBatch { header, bytes })
+}

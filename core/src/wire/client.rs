@@ -141,7 +141,9 @@ pub fn decode_response(
 fn read_body(api_key: i16, version: i16, mut body: Bytes) -> Result<Response, WireError> {
     shape::check_response(api_key, version, &body, Limits::MAX_ELEMENTS)
         .map_err(|fault| WireError::BadShape { api_key, version, fault })?;
-    let Some(key) = ApiKey::from_i16(api_key) else { return Err(WireError::UnknownApi { api_key }) };
+    let Some(key) = ApiKey::from_i16(api_key) else {
+        return Err(WireError::UnknownApi { api_key });
+    };
     let body = &mut body;
 
     macro_rules! read {

@@ -57,7 +57,9 @@ fn decode_body(
     shape::check_request(api_key, version, &body, limits.max_elements)
         .map_err(|fault| WireError::BadShape { api_key, version, fault })?;
     let bad_body = |source| WireError::BadBody { api_key, version, source };
-    let Some(key) = ApiKey::from_i16(api_key) else { return Err(WireError::UnknownApi { api_key }) };
+    let Some(key) = ApiKey::from_i16(api_key) else {
+        return Err(WireError::UnknownApi { api_key });
+    };
 
     macro_rules! read {
         ($($name:ident $request:ident $response:ident,)*) => {

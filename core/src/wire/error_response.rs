@@ -120,9 +120,7 @@ fn produce(request: &ProduceRequest, code: i16) -> Option<Response> {
             .with_topic_id(topic.topic_id.to_kafka())
             .with_partition_responses(topic.partitions.iter().map(partition).collect())
     });
-    Some(Response::Produce(
-        kafka::ProduceResponseData::default().with_responses(topics.collect()),
-    ))
+    Some(Response::Produce(kafka::ProduceResponseData::default().with_responses(topics.collect())))
 }
 
 fn fetch(request: &kafka::FetchRequestData, version: i16, code: i16) -> FetchResponse {

@@ -147,11 +147,7 @@ fn write_records(out: &mut BytesMut, version: i16, parts: &[Bytes]) {
     }
 }
 
-fn write_partition_tags(
-    out: &mut BytesMut,
-    version: i16,
-    partition: &PartitionData,
-) -> Result<()> {
+fn write_partition_tags(out: &mut BytesMut, version: i16, partition: &PartitionData) -> Result<()> {
     let mut tags = Vec::new();
     let mut add = |tag, write: &dyn Fn(&mut BytesMut) -> Result<()>| -> Result<()> {
         let mut data = BytesMut::new();

@@ -5,7 +5,9 @@
 
 use bytes::{Bytes, BytesMut};
 
-use super::{APIS, Limits, Request, SIZE_BYTES, client, decode_request, encode_response, split_frame};
+use super::{
+    APIS, Limits, Request, SIZE_BYTES, client, decode_request, encode_response, split_frame,
+};
 
 /// A frame of a client, as the broker reads it.
 pub fn decode_any_request(data: &[u8]) {
@@ -15,11 +17,11 @@ pub fn decode_any_request(data: &[u8]) {
     let _ = split_frame(&mut arrived, &limits);
     let Ok(decoded) = decode_request(Bytes::copy_from_slice(data), &limits) else { return };
     // A refused record set and a request without a body have no second form.
-    let comparable = !matches!(decoded.request, Request::Produce(_) | Request::ApiVersionsUnsupported);
+    let comparable =
+        !matches!(decoded.request, Request::Produce(_) | Request::ApiVersionsUnsupported);
     let header = &decoded.header;
     let id = Some(&*header.client_id);
-    let again =
-        client::encode_request(&decoded.request, header.version, header.correlation_id, id);
+    let again = client::encode_request(&decoded.request, header.version, header.correlation_id, id);
     if let (true, Ok(mut frame)) = (comparable, again) {
         let frame = frame.split_off(SIZE_BYTES);
         let read = decode_request(frame, &limits).expect("what was written can be read");

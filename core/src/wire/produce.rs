@@ -49,9 +49,9 @@ impl ProduceRequest {
                         return Err(WireError::NotSendable("a refused record set has no bytes"));
                     }
                 };
-                topic_data.partition_data.push(
-                    PartitionProduceData::default().with_index(*index).with_records(records),
-                );
+                topic_data
+                    .partition_data
+                    .push(PartitionProduceData::default().with_index(*index).with_records(records));
             }
             data.topic_data.push(topic_data);
         }

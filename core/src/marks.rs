@@ -130,6 +130,20 @@ marks! {
     TxnExpirySeveralBatches = "txn.expiry.several_batches",
     // store
     // group
+    /// A marker found a commit in the log that is newer than the transaction's offset.
+    GroupPendingOlderThanCommitted = "group.marker.older_than_committed",
+    /// Every partition of a commit was refused, so nothing is written.
+    GroupCommitNothingLeft = "group.commit.nothing_left",
+    /// A stable fetch met an offset that is appended and not yet persisted.
+    GroupFetchSeesUnpersistedStage = "group.fetch.unpersisted_stage",
+    /// A committed offset belongs to a deleted namesake of the topic.
+    GroupFetchOtherTopicId = "group.fetch.other_topic_id",
+    /// A partition of the offsets topic holds a record that cannot be read.
+    GroupLoadFailed = "group.load.failed",
+    /// The partition was resigned while a commit was being written.
+    GroupResignedWhileWriting = "group.resign.while_writing",
+    /// The log refused a commit.
+    GroupAppendFailed = "group.append.failed",
     // node
 }
 

@@ -16,12 +16,11 @@ impl From<&crate::batch::BatchFault> for ErrorCode {
             | Reason::DamagedSecond
             | Reason::TooShort(_)
             | Reason::Crc => Self::CorruptMessage,
-            // Kafka meets these as exceptions that no rule foresaw (conformance `bad-lengths`,
-            // `bad-codec`).
-            Reason::LengthOverflow(_) | Reason::UnknownCodec(_) | Reason::Undecodable => {
-                Self::UnknownServerError
-            }
-            Reason::ZstdTooOld => Self::UnsupportedCompressionType,
+            // Kafka meets these as exceptions that no rule foresaw and answers
+            // UNKNOWN_SERVER_ERROR; what a client sent is the client's error (decision 0005).
+            Reason::LengthOverflow(_) => Self::CorruptMessage,
+            Reason::UnknownCodec(_) | Reason::ZstdTooOld => Self::UnsupportedCompressionType,
+            Reason::Undecodable => Self::InvalidRecord,
             _ => Self::InvalidRecord,
         }
     }

@@ -24,7 +24,9 @@ pub(crate) enum Completion {
     /// Records of the metadata log are on disk: the image may follow.
     Metadata { records: Vec<Bytes>, base_offset: Offset },
     /// A marker is on disk.
-    Marker { partition: PartitionId, marker: Marker, offset: Offset, reply: MarkerReply },
+    Marker { partition: PartitionId, marker: Marker, reply: MarkerReply },
+    /// A new log exists on disk.
+    LogCreated { partition: PartitionId },
     /// A log start that DeleteRecords asked for is on disk.
     LogStart { partition: PartitionId, offset: Offset, request: RequestId, part: usize },
 }

@@ -1,7 +1,6 @@
 //! Delivers what the machines leave behind: effects of the coordinators, events of the store,
 //! messages between machines.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -13,20 +12,20 @@ use super::turn::Refused;
 use crate::batch::{BatchBuilder, CheckedBatch};
 use crate::error::ErrorCode;
 use crate::group::GroupEffect;
-use crate::partition::{Appended, Origin};
-use crate::store::{StorageError, StoreEvent};
-use crate::txn::{TxnEffect, TxnReply, TxnReplyTo};
+use crate::partition::{AppendError, Appended, Guard, Origin};
+use crate::store::StoreEvent;
+use crate::txn::{LogAppendError, TxnEffect, TxnReply, TxnReplyTo};
 use crate::types::{
-    CONSUMER_OFFSETS_TOPIC, Marker, PartitionId, TRANSACTION_STATE_TOPIC, TopicPartition,
+    CONSUMER_OFFSETS_TOPIC, Marker, NO_SEQUENCE, PartitionId, TRANSACTION_STATE_TOPIC, TopicPartition,
 };
-use crate::{api, group, mark, txn};
+use crate::{api, mark, txn};
 
 impl Node {
     /// Works off effects and events until none is left, then ends the turn.
     pub(super) fn settle(&mut self) {
         loop {
             while self.settle_once() {}
-            if !self.turn_is_open() && !self.store.turn_is_open() {
+            if !self.turn_is_open() && self.store.turn_bytes() == 0 {
                 return;
             }
             self.close_turn();
@@ -49,7 +48,7 @@ impl Node {
     fn store_event(&mut self, event: StoreEvent) {
         match event {
             StoreEvent::TurnsPersisted { through } => self.turns_persisted(through),
-            StoreEvent::TurnsFailed { from, error } => self.turns_failed(from, error),
+            StoreEvent::TurnsFailed { from, .. } => self.turns_failed(from),
             StoreEvent::LogRecovered(log) => self.log_recovered(*log),
             StoreEvent::Recovered => self.recovered(),
             StoreEvent::ReadDone { id, result } => {
@@ -59,7 +58,7 @@ impl Node {
             }
             StoreEvent::CheckpointDue => self.checkpoint(),
             StoreEvent::Stopped => self.stopped(),
-            StoreEvent::Fault(reason) => self.boxed_fault(reason.into()),
+            StoreEvent::Fault(reason) => self.fault(reason),
         }
     }
 
@@ -95,9 +94,8 @@ impl Node {
             Ok(_) => self.when_persisted(Completion::TxnLog { append, key }),
             Err(refused) => {
                 let error = match refused {
-                    Refused::Storage(error) => error.into(),
-                    Refused::NotHere => txn::LogAppendError::NotLeader,
-                    Refused::Partition(error) => (&error).into(),
+                    Refused::NotHere => LogAppendError::NotLeader,
+                    Refused::Partition(error) => log_append_error(&error),
                 };
                 self.txn.appended(self.now, append, Err(error));
             }
@@ -106,15 +104,16 @@ impl Node {
 
     fn group_effect(&mut self, effect: GroupEffect) {
         match effect {
-            GroupEffect::Append { id, partition, records, producer, guard } => {
+            GroupEffect::Append { id, partition, records, txn } => {
                 let mut batch = BatchBuilder::new(self.now.wall_ms);
-                if let Some((producer_id, epoch)) = producer {
-                    batch = batch.producer(producer_id, epoch, crate::types::NO_SEQUENCE);
-                    batch = batch.transactional();
+                if let Some(txn) = txn {
+                    let (producer_id, epoch) = (txn.producer_id, txn.producer_epoch);
+                    batch = batch.producer(producer_id, epoch, NO_SEQUENCE).transactional();
                 }
-                for (key, value) in records {
-                    batch = batch.record(Some(key), value);
+                for (key, value) in &records {
+                    batch.push(Some(key), value.as_deref(), &[]);
                 }
+                let guard = txn.and_then(|txn| txn.guard).map(Guard);
                 let batch = batch.build();
                 match self.append_internal(CONSUMER_OFFSETS_TOPIC, partition, &batch, guard) {
                     Ok(appended) => {
@@ -122,8 +121,7 @@ impl Node {
                         self.when_persisted(Completion::GroupLog { append: id, base_offset });
                     }
                     Err(refused) => {
-                        let error = group::LogAppendError::Refused((&refused).into());
-                        self.group.appended(self.now, id, Err(error));
+                        self.group.appended(id, Err((&refused).into()));
                     }
                 }
             }
@@ -136,7 +134,7 @@ impl Node {
         topic: &str,
         partition: i32,
         batch: &CheckedBatch,
-        guard: Option<crate::partition::Guard>,
+        guard: Option<Guard>,
     ) -> Result<Appended, Refused> {
         let to = TopicPartition::new(topic, partition);
         let id = self.meta.partition_id(&to).ok_or(Refused::NotHere)?;
@@ -188,12 +186,10 @@ impl Node {
             return self.send(Message::MarkerWritten { reply, result });
         };
         match self.append_marker(id, marker) {
-            Ok(new) => self.when_persisted(Completion::Marker {
-                partition: id,
-                marker: *marker,
-                offset: new.base_offset,
-                reply,
-            }),
+            Ok(_) => {
+                let marker = *marker;
+                self.when_persisted(Completion::Marker { partition: id, marker, reply });
+            }
             Err(refused) => {
                 if refused == Refused::NotHere {
                     mark!(MarkerToUnopenedLog);
@@ -220,10 +216,11 @@ impl Node {
 
 /// A batch of coordinator records: no producer, not transactional, CreateTime.
 fn coordinator_batch(now_ms: i64, records: Vec<(Bytes, Option<Bytes>)>) -> CheckedBatch {
-    records
-        .into_iter()
-        .fold(BatchBuilder::new(now_ms), |batch, (key, value)| batch.record(Some(key), value))
-        .build()
+    let mut batch = BatchBuilder::new(now_ms);
+    for (key, value) in &records {
+        batch.push(Some(key), value.as_deref(), &[]);
+    }
+    batch.build()
 }
 
 fn verify_results(reply: TxnReply) -> Vec<(TopicPartition, ErrorCode)> {
@@ -236,13 +233,12 @@ fn verify_results(reply: TxnReply) -> Vec<(TopicPartition, ErrorCode)> {
     }
 }
 
-impl From<StorageError> for txn::LogAppendError {
-    fn from(_: StorageError) -> Self {
-        Self::Storage
+/// A refused record of the transaction log, as the coordinator tells failures apart (spec 5.4).
+fn log_append_error(error: &AppendError) -> LogAppendError {
+    match error {
+        AppendError::MessageTooLarge { .. } | AppendError::RecordListTooLarge { .. } => {
+            LogAppendError::TooLarge
+        }
+        _ => LogAppendError::Storage,
     }
-}
-
-/// The reason text of a fault.
-pub(super) fn fault_text(what: &str, error: &dyn core::fmt::Display) -> String {
-    alloc::format!("{what}: {error}")
 }

@@ -9,12 +9,8 @@ use alloc::vec::Vec;
 
 use crate::error::ErrorCode;
 use crate::io::RequestId;
-use crate::txn::MarkerToken;
+use crate::txn::{MarkerToken, VerifyId};
 use crate::types::{Marker, ProducerEpoch, ProducerId, TopicPartition};
-
-/// Names one question of a leader to the transaction coordinator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct VerifyId(pub u64);
 
 /// Whom the result of a marker goes to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

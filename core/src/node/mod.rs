@@ -11,20 +11,22 @@ mod boot;
 mod completion;
 mod effects;
 mod internal_topics;
+mod load;
 mod message;
+mod settings;
 mod timers;
 mod topics;
 mod turn;
 
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-pub(crate) use self::boot::Loading;
 use self::boot::{Boot, Phase};
 pub(crate) use self::completion::Completion;
 pub(crate) use self::internal_topics::AfterCreation;
-pub(crate) use self::message::{MarkerReply, Message, VerifyId};
+pub(crate) use self::load::Loading;
+pub(crate) use self::message::{MarkerReply, Message};
 pub(crate) use self::timers::Timer;
 use self::timers::Timers;
 pub(crate) use self::turn::Refused;
@@ -32,11 +34,11 @@ use crate::api::{self, Context, Waiting};
 use crate::config::BrokerConfig;
 use crate::group::GroupCoordinator;
 use crate::io::{Input, Output, RequestId};
-use crate::meta::Meta;
+use crate::meta::{IdSource, Meta};
 use crate::partition::Partition;
 use crate::store::{ReadId, Store, TurnId};
 use crate::time::{Now, Timestamp};
-use crate::txn::TxnCoordinator;
+use crate::txn::{TxnCoordinator, VerifyId};
 use crate::types::PartitionId;
 
 /// A broker.
@@ -72,11 +74,11 @@ impl Node {
             now: Now::default(),
             phase: Phase::New,
             boot: Boot::default(),
-            meta: Meta::new(&config),
+            meta: Meta::new(settings::meta(&config), IdSource::new(config.entropy)),
             partitions: BTreeMap::new(),
-            txn: TxnCoordinator::new(config.txn()),
-            group: GroupCoordinator::new(config.group()),
-            store: Store::new(config.store()),
+            txn: TxnCoordinator::new(settings::txn(&config)),
+            group: GroupCoordinator::new(settings::group(&config)),
+            store: Store::new(settings::store(&config)),
             messages: VecDeque::new(),
             outputs: VecDeque::new(),
             open_turn: Vec::new(),
@@ -179,19 +181,14 @@ impl Node {
         VerifyId(self.next_verify)
     }
 
-    /// The partition of an internal or client topic, when it is open here.
-    pub(crate) fn partition_mut(&mut self, id: PartitionId) -> Option<&mut Partition> {
-        self.partitions.get_mut(&id)
-    }
-
     /// A read-only view for oracles and tools.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View { node: self }
     }
 
-    fn boxed_fault(&mut self, reason: Box<str>) {
-        self.outputs.push_back(Output::Fault { reason: reason.into() });
+    fn fault(&mut self, reason: String) {
+        self.outputs.push_back(Output::Fault { reason });
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) enum Timer {
     Deadline(RequestId),
     /// A Produce asks the transaction coordinator again (spec 7.5).
     VerifyAgain(RequestId),
+    /// Logs whose creation failed are tried again.
+    CreateLogs,
     /// Producer ids that were not used for long are dropped (`producer.id.expiration.ms`).
     ExpireProducers,
 }
@@ -52,6 +54,7 @@ impl Node {
             match timer {
                 Timer::Deadline(request) => api::deadline(self, request),
                 Timer::VerifyAgain(request) => api::produce::verify_again(self, request),
+                Timer::CreateLogs => self.create_missing_logs(),
                 Timer::ExpireProducers => self.expire_producers(),
             }
         }
@@ -62,6 +65,7 @@ impl Node {
     /// Begins the sweep that drops idle producers.
     pub(super) fn start_expiry(&mut self) {
         let interval = self.config.producer_id_expiration_check_interval_ms;
+        let interval = u64::try_from(interval).unwrap_or(1);
         self.timers.set(self.now.at.after_ms(interval), Timer::ExpireProducers);
     }
 

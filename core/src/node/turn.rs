@@ -10,17 +10,16 @@ use super::message::Message;
 use crate::batch::CheckedBatch;
 use crate::error::ErrorCode;
 use crate::partition::{AppendError, Appended, Guard, NewBatch, Origin};
-use crate::store::{StorageError, TurnId};
+use crate::store::TurnId;
+use crate::txn::LogAppendError;
 use crate::types::{Decision, Marker, Offset, PartitionId};
-use crate::{api, group, mark};
+use crate::{api, mark};
 
 /// Why an append was not even tried, or was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// This node has no open log for it: [`ErrorCode::NotLeaderOrFollower`].
     NotHere,
-    /// The journal takes nothing at the moment.
-    Storage(StorageError),
     /// The partition refuses it.
     Partition(AppendError),
 }
@@ -29,7 +28,6 @@ impl From<&Refused> for ErrorCode {
     fn from(refused: &Refused) -> Self {
         match refused {
             Refused::NotHere => Self::NotLeaderOrFollower,
-            Refused::Storage(_) => Self::KafkaStorageError,
             Refused::Partition(error) => error.into(),
         }
     }
@@ -40,7 +38,6 @@ impl Refused {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::NotHere => "this node does not lead the partition".into(),
-            Self::Storage(error) => alloc::format!("{error}"),
             Self::Partition(error) => alloc::format!("{error}"),
         }
     }
@@ -55,7 +52,6 @@ impl Node {
         origin: Origin,
         guard: Option<Guard>,
     ) -> Result<Appended, Refused> {
-        self.store.check_writable(batch.bytes().len()).map_err(Refused::Storage)?;
         let now_ms = self.now.wall_ms;
         let partition = self.partitions.get_mut(&id).ok_or(Refused::NotHere)?;
         let appended =
@@ -73,7 +69,6 @@ impl Node {
         id: PartitionId,
         marker: &Marker,
     ) -> Result<NewBatch, Refused> {
-        self.store.check_writable(crate::batch::MARKER_SIZE).map_err(Refused::Storage)?;
         let now_ms = self.now.wall_ms;
         let partition = self.partitions.get_mut(&id).ok_or(Refused::NotHere)?;
         let new = partition.append_marker(now_ms, marker).map_err(Refused::Partition)?;
@@ -85,6 +80,15 @@ impl Node {
         self.store.append(id, new.batch.clone());
         self.open_turn
             .push(Completion::HighWatermark { partition: id, last_offset: new.last_offset });
+    }
+
+    /// Ends the open turn early when it is about to outgrow a journal frame. Only for work that
+    /// need not be atomic: the partitions of one Produce.
+    pub(crate) fn split_large_turn(&mut self) {
+        if self.store.turn_bytes() > self.store.max_turn_bytes() / 2 {
+            mark!(LargeTurnSplit);
+            self.close_turn();
+        }
     }
 
     /// Lets something wait for the open turn.
@@ -136,15 +140,16 @@ impl Node {
                 self.retry_concurrent(&key);
             }
             Completion::GroupLog { append, base_offset } => {
-                self.group.appended(self.now, append, Ok(base_offset));
+                self.group.appended(append, Ok(base_offset));
             }
             Completion::Metadata { records, base_offset } => {
                 self.metadata_persisted(&records, base_offset);
             }
-            Completion::Marker { partition, marker, offset, reply } => {
-                self.marker_persisted(partition, &marker, offset);
+            Completion::Marker { partition, marker, reply } => {
+                self.marker_persisted(partition, &marker);
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
             }
+            Completion::LogCreated { .. } => {}
             Completion::LogStart { partition, offset, request, part } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.delete_records_to(offset);
@@ -158,14 +163,14 @@ impl Node {
         let Some(partition) = self.partitions.get_mut(&id) else { return };
         partition.persisted(last_offset);
         for aborted in partition.drain_new_aborted() {
-            self.store.record_aborted(id, aborted);
+            self.store.record_aborted(id, &aborted);
         }
         api::fetch::wake(self, id);
     }
 
-    fn marker_persisted(&mut self, id: PartitionId, marker: &Marker, offset: Offset) {
+    fn marker_persisted(&mut self, id: PartitionId, marker: &Marker) {
         if let Some(partition) = self.offsets_partition(id) {
-            self.group.marker(partition, marker.producer_id, marker.decision, offset);
+            self.group.marker(partition, marker.producer_id, marker.decision);
         }
         if marker.decision == Decision::Abort {
             mark!(AbortMarkerPersisted);
@@ -173,7 +178,7 @@ impl Node {
     }
 
     /// Takes back what did not become durable, and tells everybody who waits for it.
-    pub(super) fn turns_failed(&mut self, from: TurnId, error: StorageError) {
+    pub(super) fn turns_failed(&mut self, from: TurnId) {
         let mut failed = Vec::new();
         while self.unpersisted.back().is_some_and(|(turn, _)| *turn >= from) {
             if let Some((_, waiting)) = self.unpersisted.pop_back() {
@@ -195,28 +200,28 @@ impl Node {
         }
         mark!(TurnsFailed);
         for completion in failed.into_iter().rev().flatten() {
-            self.fail_one(completion, error);
+            self.fail_one(completion);
         }
     }
 
-    fn fail_one(&mut self, completion: Completion, error: StorageError) {
+    fn fail_one(&mut self, completion: Completion) {
         match completion {
             Completion::HighWatermark { .. } => {}
             Completion::Produce { request, part } => {
                 api::produce::failed(self, request, part, ErrorCode::KafkaStorageError);
             }
             Completion::TxnLog { append, .. } => {
-                self.txn.appended(self.now, append, Err(error.into()));
+                self.txn.appended(self.now, append, Err(LogAppendError::Storage));
             }
             Completion::GroupLog { append, .. } => {
-                let error = group::LogAppendError::Refused(ErrorCode::KafkaStorageError);
-                self.group.appended(self.now, append, Err(error));
+                self.group.appended(append, Err(ErrorCode::KafkaStorageError));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
             Completion::Marker { reply, .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 self.send(Message::MarkerWritten { reply, result });
             }
+            Completion::LogCreated { partition } => self.log_not_created(partition),
             Completion::LogStart { request, part, .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 api::delete_records::done(self, request, part, result);

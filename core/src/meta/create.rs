@@ -300,6 +300,9 @@ fn check_configs(
         let config =
             topic_config(name).ok_or_else(|| invalid(name, "unknown topic config name"))?;
         config.check(value)?;
+        if name == "remote.storage.enable" && value.trim().eq_ignore_ascii_case("true") {
+            return Err(invalid(name, "tiered storage is disabled in the broker"));
+        }
         configs.insert(Arc::from(name.as_str()), Arc::from(value.as_str()));
     }
     let number = |name: &str, default: i64| {

@@ -182,6 +182,7 @@ fn settings_are_checked_and_typed() {
         with(&[("no.such.config", Some("1"))]),
         with(&[("retention.ms", Some("soon"))]),
         with(&[("retention.ms", None)]),
+        with(&[("remote.storage.enable", Some("true"))]),
         with(&[("min.compaction.lag.ms", Some("5")), ("max.compaction.lag.ms", Some("4"))]),
     ];
     for spec in table {

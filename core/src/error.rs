@@ -107,3 +107,25 @@ fn offsets_write_code(code: ErrorCode) -> ErrorCode {
         other => other,
     }
 }
+
+// meta
+impl From<&crate::meta::MetaError> for ErrorCode {
+    fn from(error: &crate::meta::MetaError) -> Self {
+        use crate::meta::MetaError;
+        match error {
+            MetaError::InvalidName(_) | MetaError::NameCollision(_) => Self::InvalidTopicException,
+            MetaError::TopicExists => Self::TopicAlreadyExists,
+            MetaError::DuplicateInRequest
+            | MetaError::Internal
+            | MetaError::AssignmentWithCounts => Self::InvalidRequest,
+            MetaError::UnknownTopic => Self::UnknownTopicOrPartition,
+            MetaError::UnknownTopicId => Self::UnknownTopicId,
+            MetaError::InvalidPartitions => Self::InvalidPartitions,
+            MetaError::TooManyPartitions => Self::PolicyViolation,
+            MetaError::InvalidReplicationFactor => Self::InvalidReplicationFactor,
+            MetaError::InvalidAssignment(_) => Self::InvalidReplicaAssignment,
+            MetaError::InvalidConfig { .. } => Self::InvalidConfig,
+            MetaError::ProducerIdsExhausted | MetaError::Damaged(_) => Self::UnknownServerError,
+        }
+    }
+}

@@ -144,6 +144,13 @@ marks! {
     GroupResignedWhileWriting = "group.resign.while_writing",
     /// The log refused a commit.
     GroupAppendFailed = "group.append.failed",
+    /// Offsets expired that nobody committed for too long.
+    GroupOffsetsExpired = "group.offsets.expired",
+    // meta
+    /// A topic's creation could not be written.
+    MetaCreationFailed = "meta.create.failed",
+    /// A topic's deletion could not be written.
+    MetaDeletionFailed = "meta.delete.failed",
     // node
 }
 

@@ -37,11 +37,7 @@ impl GroupCoordinator {
             return Err(GroupError::NotCoordinator);
         };
         let found = shard.group(group).ok_or(GroupError::GroupIdNotFound)?;
-        let being_written = self.in_flight.values().any(|in_flight| {
-            in_flight.partition == partition
-                && in_flight.entries.iter().any(|entry| entry.is_of(group))
-        });
-        if !found.open.is_empty() || being_written {
+        if !found.open.is_empty() || self.is_being_written(group) {
             return Err(GroupError::NonEmptyGroup);
         }
         let offsets = found.committed.keys().map(|tp| Entry {

@@ -15,11 +15,12 @@
 mod commit;
 mod delete;
 mod error;
+mod expiry;
 mod fetch;
-mod offsets;
-pub mod records;
 #[cfg(test)]
 mod model_tests;
+mod offsets;
+pub mod records;
 #[cfg(test)]
 mod tests;
 
@@ -56,11 +57,18 @@ pub struct GroupConfig {
     pub partitions: i32,
     /// `offset.metadata.max.bytes`, which Kafka counts in UTF-16 units.
     pub offset_metadata_units_max: usize,
+    /// `offsets.retention.minutes`, in ms: how long an offset without an expire timestamp of its
+    /// own is kept after its commit.
+    pub offsets_retention_ms: i64,
 }
 
 impl Default for GroupConfig {
     fn default() -> Self {
-        Self { partitions: 50, offset_metadata_units_max: 4096 }
+        Self {
+            partitions: 50,
+            offset_metadata_units_max: 4096,
+            offsets_retention_ms: 10_080 * 60_000,
+        }
     }
 }
 
@@ -302,9 +310,8 @@ impl GroupCoordinator {
     fn append(&mut self, in_flight: InFlight) {
         let id = AppendId(self.next_append);
         self.next_append += 1;
-        let encode = |entry: &Entry| {
-            (entry.key.encode(), entry.value.as_ref().map(OffsetValue::encode))
-        };
+        let encode =
+            |entry: &Entry| (entry.key.encode(), entry.value.as_ref().map(OffsetValue::encode));
         self.effects.push_back(GroupEffect::Append {
             id,
             partition: in_flight.partition,

@@ -12,13 +12,21 @@ use crate::types::TopicId;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Commit { offset: Offset },
-    Stage { producer: ProducerId, offset: Offset },
+    Commit {
+        offset: Offset,
+    },
+    Stage {
+        producer: ProducerId,
+        offset: Offset,
+    },
     /// The oldest append in flight is persisted.
     Persist,
     /// Everything in flight fails, as after a failed write.
     Fail,
-    Marker { producer: ProducerId, decision: Decision },
+    Marker {
+        producer: ProducerId,
+        decision: Decision,
+    },
     Crash,
 }
 
@@ -35,6 +43,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Crash),
     ]
 }
+
+/// An append in flight: whose, and its one record.
+type Waiting = (AppendId, Option<ProducerId>, (Bytes, Option<Bytes>));
 
 #[derive(Clone, Debug)]
 enum Logged {
@@ -108,7 +119,7 @@ proptest! {
     fn memory_equals_a_replay_of_the_persisted_log(steps in prop::collection::vec(step(), 1..80)) {
         let mut groups = coordinator();
         let mut log: Vec<Logged> = vec![];
-        let mut waiting: VecDeque<(AppendId, Option<ProducerId>, (Bytes, Option<Bytes>))> =
+        let mut waiting: VecDeque<Waiting> =
             VecDeque::new();
         let mut newest_record = None;
         for step in steps {

@@ -101,14 +101,13 @@ impl Shard {
         }
     }
 
+    /// A group's own tombstone takes no offsets: a deletion writes theirs before it, and Kafka
+    /// writes it too when a classic group becomes a consumer group, which keeps its offsets.
     fn forget_group(&mut self, group: &GroupId) {
-        let Some(entry) = self.groups.get(group) else { return };
-        let held: BTreeSet<_> =
-            entry.committed.keys().chain(entry.open.keys()).cloned().collect();
-        for tp in held {
-            self.forget(group, &tp);
+        let empty = |found: &Group| found.committed.is_empty() && found.open.is_empty();
+        if self.groups.get(group).is_some_and(empty) {
+            self.groups.remove(group);
         }
-        self.groups.remove(group);
     }
 
     /// Takes the marker that ends the transaction of `producer`: its pending offsets become

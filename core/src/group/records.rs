@@ -9,9 +9,7 @@ use alloc::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::codec::{
-    Reader, RecordFault, put_compact_string, put_string, put_uvarint,
-};
+use crate::codec::{Reader, RecordFault, put_compact_string, put_string, put_uvarint};
 use crate::types::{Offset, TopicId, TopicPartition};
 
 use super::GroupId;
@@ -164,8 +162,7 @@ impl OffsetValue {
         }
         let offset = reader.i64()?;
         let leader_epoch = if version >= 3 { reader.i32()? } else { -1 };
-        let metadata =
-            if version >= 4 { reader.compact_string()? } else { reader.string()? };
+        let metadata = if version >= 4 { reader.compact_string()? } else { reader.string()? };
         let commit_timestamp_ms = reader.i64()?;
         let expire_timestamp_ms = match version {
             VALUE_VERSION_RETENTION => Some(reader.i64()?).filter(|at| *at != -1),

@@ -366,3 +366,63 @@ fn a_record_that_cannot_be_read_keeps_its_partition_from_being_served() {
     groups.loaded(0);
     assert_eq!(groups.fetch("g", &[], true), Err(GroupError::NotCoordinator));
 }
+
+#[test]
+fn offsets_expire_after_their_retention_unless_a_transaction_is_open() {
+    let at_ms = |wall_ms| Now { wall_ms, ..NOW };
+    let due = NOW.wall_ms + GroupConfig::default().offsets_retention_ms;
+    let mut groups = coordinator();
+    groups.commit(NOW, TO, &commit_of("g", 4));
+    persist(&mut groups, 0);
+    groups.commit_txn(NOW, TO, &commit_of("g", 10), txn(5));
+    persist(&mut groups, 1);
+    groups.expire_offsets(at_ms(due));
+    assert_eq!(groups.poll_effect(), None, "a transaction is open");
+    groups.marker(0, 5, Decision::Abort);
+    groups.expire_offsets(at_ms(due - 1));
+    assert_eq!(groups.poll_effect(), None, "not due yet");
+    groups.expire_offsets(at_ms(due));
+    let id = the_append(&mut groups);
+    groups.expire_offsets(at_ms(due));
+    assert_eq!(groups.poll_effect(), None, "it is being written");
+    groups.appended(id, Ok(2));
+    assert_eq!(groups.state("g"), None);
+}
+
+#[test]
+fn an_expire_timestamp_of_the_commit_wins_over_the_retention() {
+    let mut groups = coordinator();
+    groups.commit(NOW, TO, &OffsetCommit { retention_ms: Some(500), ..commit_of("g", 4) });
+    persist(&mut groups, 0);
+    groups.expire_offsets(Now { wall_ms: 1_499, ..NOW });
+    assert_eq!(groups.poll_effect(), None);
+    groups.expire_offsets(Now { wall_ms: 1_500, ..NOW });
+    let id = the_append(&mut groups);
+    groups.appended(id, Ok(1));
+    assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
+}
+
+#[test]
+fn a_groups_own_tombstone_takes_no_offsets() {
+    let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
+    groups.load(0);
+    let group: GroupId = Arc::from("g");
+    let value = OffsetValue {
+        offset: 4,
+        leader_epoch: 2,
+        metadata: Arc::from(""),
+        commit_timestamp_ms: 0,
+        expire_timestamp_ms: None,
+        topic_id: TopicId(7),
+    };
+    let offset = GroupKey::Offset { group: group.clone(), tp: in0() }.encode();
+    let records = [
+        (0, Some(offset), Some(value.encode())),
+        (1, Some(GroupKey::Classic(group).encode()), None),
+    ];
+    let mut header = BatchHeader::decode(&[0; BatchHeader::LENGTH]).unwrap();
+    header.producer_id = -1;
+    groups.load_batch(0, &header, LoadedBatch::Records(&records)).unwrap();
+    groups.loaded(0);
+    assert_eq!(fetch(&groups, "g", true), at(4));
+}

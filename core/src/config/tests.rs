@@ -1,7 +1,6 @@
 //! Tests of the settings.
 
 use std::string::String;
-use std::vec;
 
 use super::*;
 
@@ -96,7 +95,7 @@ fn a_properties_file_is_applied_as_java_reads_it() {
     assert_eq!(config.log_cleanup_policy, CleanupPolicy { delete: true, compact: true });
     assert_eq!(config.verdict_durability, Durability::Os);
     assert_eq!(config.log_message_timestamp_type, MessageTimestampType::LogAppendTime);
-    let names: vec::Vec<String> = warnings.into_iter().map(|warning| warning.name).collect();
+    let names: Vec<String> = warnings.into_iter().map(|warning| warning.name).collect();
     assert_eq!(names, ["log.dirs", "listeners", "listener.name.x.ssl.key"]);
 }
 

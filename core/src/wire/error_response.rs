@@ -3,6 +3,7 @@
 //! Kafka's `AbstractRequest.getErrorResponse`: the code stands at the top where the answer has a
 //! place for it, and beside every topic, partition or key that was asked for where it has not.
 
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
@@ -22,7 +23,7 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
     Some(match request {
         Request::ApiVersions(_) => Response::ApiVersions(api_versions(code)),
         Request::ApiVersionsUnsupported => Response::ApiVersionsUnsupported(api_versions(code)),
-        Request::Produce(request) => return produce(request, code),
+        Request::Produce(request) => return produce(request, error),
         Request::Fetch(request) => Response::Fetch(fetch(request, version, code)),
         Request::TxnOffsetCommit(request) => {
             Response::TxnOffsetCommit(txn_offset_commit(request, error))
@@ -42,13 +43,11 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
         Request::ListTransactions(_) => Response::ListTransactions(
             kafka::ListTransactionsResponseData::default().with_error_code(code),
         ),
-        Request::DescribeCluster(request) => Response::DescribeCluster(
-            kafka::DescribeClusterResponseData::default()
-                .with_error_code(code)
-                .with_endpoint_type(if version >= 1 { request.endpoint_type } else { 1 }),
+        Request::DescribeCluster(_) => Response::DescribeCluster(
+            kafka::DescribeClusterResponseData::default().with_error_code(code),
         ),
         Request::FindCoordinator(request) => {
-            Response::FindCoordinator(find_coordinator(request, version, code))
+            Response::FindCoordinator(find_coordinator(request, version, error))
         }
         Request::AddPartitionsToTxn(request) => {
             Response::AddPartitionsToTxn(add_partitions(request, version, code))
@@ -84,6 +83,11 @@ fn per_item(request: &Request, version: i16, code: i16) -> Option<Response> {
     })
 }
 
+/// Kafka's own words for a code.
+fn message(error: ErrorCode) -> KafkaString {
+    KafkaString::from(error.to_string())
+}
+
 fn api_versions(code: i16) -> kafka::ApiVersionsResponseData {
     let mut data = kafka::ApiVersionsResponseData::default().with_error_code(code);
     // KIP-511: the one thing a client must learn to try again.
@@ -102,14 +106,15 @@ fn api_versions(code: i16) -> kafka::ApiVersionsResponseData {
     data
 }
 
-fn produce(request: &ProduceRequest, code: i16) -> Option<Response> {
+fn produce(request: &ProduceRequest, error: ErrorCode) -> Option<Response> {
     if request.acks == 0 {
         return None;
     }
     let partition = |(index, _): &(i32, _)| {
         kafka::PartitionProduceResponse::default()
             .with_index(*index)
-            .with_error_code(code)
+            .with_error_code(error.code())
+            .with_error_message(Some(message(error)))
             .with_base_offset(-1)
             .with_log_append_time_ms(-1)
             .with_log_start_offset(-1)
@@ -142,7 +147,7 @@ fn fetch(request: &kafka::FetchRequestData, version: i16, code: i16) -> FetchRes
                         .with_partition_index(p.partition)
                         .with_error_code(code)
                         .with_high_watermark(-1)
-                        .with_aborted_transactions(None)
+                        .with_aborted_transactions(Some(Vec::new()))
                 };
                 FetchableTopicResponse::default()
                     .with_topic(topic.topic.clone())
@@ -168,18 +173,23 @@ fn txn_offset_commit(
 fn find_coordinator(
     request: &kafka::FindCoordinatorRequestData,
     version: i16,
-    code: i16,
+    error: ErrorCode,
 ) -> kafka::FindCoordinatorResponseData {
     let data = kafka::FindCoordinatorResponseData::default();
     if version < 4 {
-        return data.with_error_code(code).with_node_id(-1).with_port(-1);
+        return data
+            .with_error_code(error.code())
+            .with_error_message(Some(message(error)))
+            .with_node_id(-1)
+            .with_port(-1);
     }
     let one = |key: &KafkaString| {
         kafka::Coordinator::default()
             .with_key(key.clone())
             .with_node_id(-1)
             .with_port(-1)
-            .with_error_code(code)
+            .with_error_code(error.code())
+            .with_error_message(Some(message(error)))
     };
     data.with_coordinators(request.coordinator_keys.iter().map(one).collect())
 }
@@ -215,15 +225,9 @@ fn metadata(
     let data = kafka::MetadataResponseData::default().with_controller_id(-1);
     let data = if version >= 13 { data.with_error_code(code) } else { data };
     let topics = request.topics.iter().flatten().map(|topic| {
-        // Before v12 a name cannot be null.
-        let name = if version < 12 {
-            Some(topic.name.clone().unwrap_or_default())
-        } else {
-            topic.name.clone()
-        };
         kafka::metadata_response::MetadataResponseTopic::default()
             .with_error_code(code)
-            .with_name(name)
+            .with_name(Some(topic.name.clone().unwrap_or_default()))
             .with_topic_id(topic.topic_id)
     });
     data.with_topics(topics.collect())
@@ -237,6 +241,7 @@ fn create_topics(
         kafka::create_topics_response::CreatableTopicResult::default()
             .with_name(topic.name.clone())
             .with_error_code(code)
+            .with_configs(Some(Vec::new()))
     });
     kafka::CreateTopicsResponseData::default().with_topics(topics.collect())
 }

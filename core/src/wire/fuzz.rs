@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use super::{
     APIS, Limits, Request, SIZE_BYTES, client, decode_request, encode_response, split_frame,
 };
+use crate::batch::{ScreenLimits, Screened, screen};
 
 /// A frame of a client, as the broker reads it.
 pub fn decode_any_request(data: &[u8]) {
@@ -42,4 +43,12 @@ pub fn decode_any_response(data: &[u8]) {
     };
     let mut out = BytesMut::new();
     let _ = encode_response(version, correlation_id, &response, &mut out);
+}
+
+/// A record set as it comes in a Produce. What passes is kept as it came.
+pub fn screen_any_records(data: &[u8]) {
+    let records = Bytes::copy_from_slice(data);
+    if let Screened::Batch(batch) = screen(Some(records.clone()), 9, &ScreenLimits::default()) {
+        assert_eq!(batch.bytes(), &records, "screening keeps a batch as it came");
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::apis::{ApiRange, INIT_PRODUCER_ID, INIT_PRODUCER_ID_UNSTABLE_MAX};
 use crate::batch::ScreenLimits;
+use crate::config::BrokerConfig;
 
 /// The limits of decoding. Strings and arrays need none of their own: they are slices of a frame
 /// that has arrived.
@@ -42,6 +43,17 @@ impl Default for Limits {
             max_elements: Self::MAX_ELEMENTS,
             screen: ScreenLimits::default(),
             unstable_versions: false,
+        }
+    }
+}
+
+impl From<&BrokerConfig> for Limits {
+    /// The broker's limits; those of screening stay at their defaults.
+    fn from(config: &BrokerConfig) -> Self {
+        Self {
+            max_request_bytes: config.socket_request_max_bytes.unsigned_abs(),
+            unstable_versions: config.unstable_api_versions_enable,
+            ..Self::default()
         }
     }
 }

@@ -67,7 +67,7 @@ impl Writer<'_> {
     fn fields(&mut self, fields: &'static [Field]) {
         for field in fields {
             if field.tag.is_none() && field.is_in(self.version) {
-                self.value(field, &field.kind, self.version >= field.null_from, false);
+                self.value(&field.kind, self.version >= field.null_from, false);
             }
         }
         if self.flexible {
@@ -75,7 +75,7 @@ impl Writer<'_> {
         }
     }
 
-    fn value(&mut self, field: &Field, kind: &'static Kind, null: bool, tagged: bool) {
+    fn value(&mut self, kind: &'static Kind, null: bool, tagged: bool) {
         let null = null && !tagged && self.random.below(3) == 0;
         match kind {
             Kind::Fixed(1) => {
@@ -108,7 +108,7 @@ impl Writer<'_> {
                 let length = self.random.below(4) as usize + usize::from(tagged);
                 self.length(Some(length), true);
                 for _ in 0..length {
-                    self.value(field, element, false, false);
+                    self.value(element, false, false);
                 }
             }
             Kind::Struct(fields) => self.fields(fields),
@@ -125,7 +125,7 @@ impl Writer<'_> {
         self.varint(chosen.len() as u32);
         for field in chosen {
             let outer = core::mem::take(&mut self.out);
-            self.value(field, &field.kind, false, true);
+            self.value(&field.kind, false, true);
             let data = core::mem::replace(&mut self.out, outer);
             self.varint(field.tag.expect("only tagged fields were chosen"));
             self.varint(data.len() as u32);

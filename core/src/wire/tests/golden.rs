@@ -9,10 +9,11 @@ use kacrab_protocol::generated::{
     ApiVersion, ApiVersionsResponseData, EndTxnRequestData, EndTxnResponseData, SupportedFeatureKey,
 };
 
+use crate::error::ErrorCode;
 use crate::types::{TopicId, TopicName};
 use crate::wire::{
     ApiVersionsRequest, Request, Response, TxnOffsetCommitPartition, TxnOffsetCommitRequest,
-    TxnOffsetCommitTopic, client, encode_response,
+    TxnOffsetCommitTopic, client, encode_response, error_response,
 };
 
 fn request(request: &Request, version: i16) -> Bytes {
@@ -141,4 +142,15 @@ fn txn_offset_commit_v6_names_topics_by_id() {
         0, 0, /* tags of the topic and of the message */
     ];
     assert_eq!(request(&message, 6), &expected[..]);
+}
+
+#[test]
+fn what_kafka_4_4_0_answers_to_api_versions_v99_is_what_we_answer() {
+    // Captured from a running broker: the frame without its size.
+    let captured = [0, 0, 0, 7, 0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 5];
+    let answer =
+        error_response(&Request::ApiVersionsUnsupported, 99, ErrorCode::UnsupportedVersion);
+    let mut out = BytesMut::new();
+    encode_response(99, 7, &answer.unwrap(), &mut out).unwrap();
+    assert_eq!(out[4..], captured);
 }

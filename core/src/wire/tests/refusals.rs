@@ -157,6 +157,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(data: Vec<u8>) {
         fuzz::decode_any_request(&data);
         fuzz::decode_any_response(&data);
+        fuzz::screen_any_records(&data);
     }
 
     #[test]

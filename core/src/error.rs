@@ -43,21 +43,6 @@ impl From<&crate::partition::AppendError> for ErrorCode {
             Error::NotVerified { .. } | Error::NotTransactional { .. } => Self::InvalidTxnState,
             Error::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
             Error::OffsetsExhausted => Self::KafkaStorageError,
-// group
-impl From<&crate::group::GroupError> for ErrorCode {
-    fn from(error: &crate::group::GroupError) -> Self {
-        use crate::group::GroupError;
-        match error {
-            GroupError::Loading => Self::CoordinatorLoadInProgress,
-            GroupError::NotCoordinator => Self::NotCoordinator,
-            GroupError::Dead => Self::CoordinatorNotAvailable,
-            GroupError::InvalidGroupId => Self::InvalidGroupId,
-            GroupError::IllegalGeneration => Self::IllegalGeneration,
-            GroupError::GroupIdNotFound => Self::GroupIdNotFound,
-            GroupError::UnknownMember => Self::UnknownMemberId,
-            GroupError::NonEmptyGroup => Self::NonEmptyGroup,
-            GroupError::MetadataTooLarge => Self::OffsetMetadataTooLarge,
-            GroupError::Log(code) => offsets_write_code(*code),
         }
     }
 }
@@ -67,7 +52,9 @@ impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
         Self::OffsetOutOfRange
     }
 }
-// txn
+
+// ---- txn ----
+
 impl From<crate::txn::TxnError> for ErrorCode {
     fn from(error: crate::txn::TxnError) -> Self {
         use crate::txn::TxnError;
@@ -92,6 +79,29 @@ impl From<crate::txn::TxnError> for ErrorCode {
             TxnError::InvalidRegularExpression => Self::InvalidRegularExpression,
             TxnError::Unknown => Self::UnknownServerError,
         }
+    }
+}
+
+// ---- group and meta ----
+
+impl From<&crate::group::GroupError> for ErrorCode {
+    fn from(error: &crate::group::GroupError) -> Self {
+        use crate::group::GroupError;
+        match error {
+            GroupError::Loading => Self::CoordinatorLoadInProgress,
+            GroupError::NotCoordinator => Self::NotCoordinator,
+            GroupError::Dead => Self::CoordinatorNotAvailable,
+            GroupError::InvalidGroupId => Self::InvalidGroupId,
+            GroupError::IllegalGeneration => Self::IllegalGeneration,
+            GroupError::GroupIdNotFound => Self::GroupIdNotFound,
+            GroupError::UnknownMember => Self::UnknownMemberId,
+            GroupError::NonEmptyGroup => Self::NonEmptyGroup,
+            GroupError::MetadataTooLarge => Self::OffsetMetadataTooLarge,
+            GroupError::Log(code) => offsets_write_code(*code),
+        }
+    }
+}
+
 /// What a client of the group coordinator sees of a failed verification or append (spec 4.5,
 /// Kafka's `CoordinatorOperationExceptionHelper`).
 fn offsets_write_code(code: ErrorCode) -> ErrorCode {

@@ -129,6 +129,40 @@ marks! {
     /// An expiry sweep needed more than one batch of tombstones.
     TxnExpirySeveralBatches = "txn.expiry.several_batches",
     // store
+    /// A journal file's last frame was torn, stale or foreign: the scan ended before the file did.
+    JournalTornTail = "store.journal.torn_tail",
+    /// The journal went on in its other file.
+    JournalSwitched = "store.journal.switched",
+    /// Both journal files are full; turns wait for a checkpoint.
+    JournalStalled = "store.journal.stalled",
+    /// A journal write failed; its turns failed with it.
+    StoreWriteFailed = "store.write.failed",
+    /// A sync failed; the store serves no appends any more.
+    StoreSyncFailed = "store.sync.failed",
+    /// A log went on in a new segment.
+    SegmentRolled = "store.segment.rolled",
+    /// A segment write failed and is to be tried again.
+    SegmentWriteRetried = "store.segment.write_retried",
+    /// A checkpoint became durable.
+    CheckpointDone = "store.checkpoint.done",
+    /// A checkpoint was given up and is to be tried again.
+    CheckpointRetried = "store.checkpoint.retried",
+    /// There was no good checkpoint file.
+    RecoveryNoCheckpoint = "store.recovery.no_checkpoint",
+    /// Turns were replayed from the journal.
+    RecoveryReplayed = "store.recovery.replayed",
+    /// A log's segments were read from the start.
+    RecoveryFullScan = "store.recovery.full_scan",
+    /// A snapshot was missing, short or damaged.
+    RecoverySnapshotIgnored = "store.recovery.snapshot_ignored",
+    /// A segment was cut at its first bad batch, above what a checkpoint covers.
+    RecoverySegmentCut = "store.recovery.segment_cut",
+    /// Durable bytes are damaged: the log, or the node, is not served.
+    RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read was answered from a segment file.
+    ReadFromFile = "store.read.from_file",
+    /// A batch from a segment file was damaged and not served.
+    ReadCorrupt = "store.read.corrupt",
     // group
     /// A marker found a commit in the log that is newer than the transaction's offset.
     GroupPendingOlderThanCommitted = "group.marker.older_than_committed",
@@ -152,6 +186,38 @@ marks! {
     /// A topic's deletion could not be written.
     MetaDeletionFailed = "meta.delete.failed",
     // node
+    /// Turns that did not become durable were taken back.
+    TurnsFailed = "node.turns_failed",
+    /// A turn was about to outgrow a frame of the journal and was split.
+    LargeTurnSplit = "node.large_turn_split",
+    /// An abort marker is on disk.
+    AbortMarkerPersisted = "node.abort_marker_persisted",
+    /// A marker went to a topic that is gone for good.
+    MarkerToDeletedTopic = "node.marker_to_deleted_topic",
+    /// A marker went to a partition whose log is not open yet (P09, P18).
+    MarkerToUnopenedLog = "node.marker_to_unopened_log",
+    /// Files of a topic whose deletion was persisted were found at a start.
+    StrayLogDropped = "node.boot.stray_log_dropped",
+    /// A topic whose creation was persisted had no log at a start.
+    MissingLogCreated = "node.boot.missing_log_created",
+    /// The creation of a log could not be written.
+    LogCreationFailed = "node.log_creation_failed",
+    /// A coordinator's log could not be read.
+    LoadFailed = "node.load_failed",
+    /// A Produce waited longer than its timeout.
+    ProduceTimedOut = "api.produce.timed_out",
+    /// A Produce with acks=0 failed, so its connection was closed.
+    UnacknowledgedProduceFailed = "api.produce.unacknowledged_failed",
+    /// The coordinator does not know the transaction of a Produce.
+    ProduceNotAdded = "api.produce.not_added",
+    /// A Produce met its last transaction still ending, and asks again.
+    VerifyRetried = "api.produce.verify_retried",
+    /// One bad partition spoiled an AddPartitionsToTxn (P31).
+    AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
+    /// A Fetch was answered from a file.
+    FetchReadsFile = "api.fetch.reads_file",
+    /// A ListOffsets by timestamp read a file.
+    ListOffsetsReadsFile = "api.list_offsets.reads_file",
 }
 
 impl Mark {

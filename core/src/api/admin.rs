@@ -54,7 +54,7 @@ fn producers_of(node: &Node, topic: &str, partition_index: i32) -> PartitionResp
         error_message: Some(KafkaString::from(alloc::format!("{code}"))),
         ..Default::default()
     };
-    if !crate::meta::is_valid_topic_name(topic) {
+    if crate::meta::check_topic_name(topic).is_err() {
         return refused(ErrorCode::InvalidTopicException);
     }
     let Some(id) = node.meta.partition_id(&TopicPartition::new(topic, partition_index)) else {

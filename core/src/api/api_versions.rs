@@ -15,7 +15,7 @@ use crate::wire::{APIS, API_VERSIONS, ApiVersionsRequest, Response};
 
 pub(crate) fn handle(node: &mut Node, context: &Context, request: &ApiVersionsRequest) {
     let data = match check(node, context.version, request) {
-        Ok(()) => answer(node, context.version),
+        Ok(()) => answer(node),
         Err(code) => ApiVersionsResponseData {
             error_code: code.code(),
             finalized_features_epoch: -1,
@@ -49,7 +49,7 @@ fn check(node: &Node, version: i16, request: &ApiVersionsRequest) -> Result<(), 
     match (&request.cluster_id, request.node_id) {
         (None, -1) => Ok(()),
         (Some(cluster), id) if id != -1 => {
-            let ours = *cluster.as_str() == *node.meta.cluster_id() && id == node.config.node_id;
+            let ours = Some(cluster.as_str()) == node.meta.cluster_id() && id == node.config.node_id;
             if ours { Ok(()) } else { Err(ErrorCode::RebootstrapRequired) }
         }
         _ => Err(ErrorCode::InvalidRequest),
@@ -67,18 +67,17 @@ fn is_software_name(text: &str) -> bool {
 fn api_version(api: &crate::wire::ApiRange) -> ApiVersion {
     ApiVersion {
         api_key: api.key,
-        min_version: api.min_advertised,
+        min_version: api.advertised_min,
         max_version: api.max,
         ..Default::default()
     }
 }
 
-fn answer(node: &Node, version: i16) -> ApiVersionsResponseData {
+fn answer(node: &Node) -> ApiVersionsResponseData {
     let features = node.meta.features();
     let supported = features
         .supported
         .iter()
-        .filter(|feature| version >= 4 || feature.min > 0)
         .map(|feature| SupportedFeatureKey {
             name: KafkaString::from_static(feature.name),
             min_version: feature.min,
@@ -89,7 +88,6 @@ fn answer(node: &Node, version: i16) -> ApiVersionsResponseData {
     let finalized = features
         .finalized
         .iter()
-        .filter(|(_, level)| *level > 0)
         .map(|(name, level)| FinalizedFeatureKey {
             name: KafkaString::from(alloc::string::String::from(&**name)),
             max_version_level: *level,

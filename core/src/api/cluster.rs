@@ -41,11 +41,11 @@ pub(crate) fn find_coordinator(
     };
     if node.meta.topic(topic).is_none() {
         match node.create_internal_topic(topic) {
-            Ok(()) => {
+            Ok(()) if !context.resumed => {
                 let topics = alloc::vec![TopicName::from(topic)];
                 return node.after_creation(context, Request::FindCoordinator(request), topics);
             }
-            Err(_) => {
+            _ => {
                 let data = answer(node, &request, batched, ErrorCode::CoordinatorNotAvailable);
                 return node.respond(context.id, Response::FindCoordinator(data));
             }
@@ -109,7 +109,7 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeClu
     }
     let data = DescribeClusterResponseData {
         endpoint_type: BROKERS,
-        cluster_id: KafkaString::from(node.meta.cluster_id()),
+        cluster_id: KafkaString::from(alloc::string::String::from(node.meta.cluster_id().unwrap_or(""))),
         controller_id: node.config.node_id,
         brokers: alloc::vec![DescribeClusterBroker {
             broker_id: node.config.node_id,

@@ -73,7 +73,7 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestDat
     };
     let version = context.version;
     let wait_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
-    let max_bytes = u32::try_from(request.max_bytes).unwrap_or(0).min(node.config.fetch_max_bytes);
+    let max_bytes = u32::try_from(request.max_bytes.min(node.config.fetch_max_bytes)).unwrap_or(0);
     let fetch = PendingFetch {
         isolation,
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
@@ -218,7 +218,7 @@ fn read_part(
         data.log_start_offset = -1;
         return fail(part, data, ErrorCode::OffsetOutOfRange);
     }
-    let bound = partition.fetch_bound(isolation);
+    let bound = partition.fetch_bound(isolation, false);
     let outcome = if part.offset >= bound {
         ReadOutcome::Ready(Vec::new())
     } else {
@@ -233,7 +233,7 @@ fn read_part(
             part.data = data;
             Read::Pending(read)
         }
-        ReadOutcome::Failed(error) => fail(part, data, storage_code(error)),
+        ReadOutcome::Error(error) => fail(part, data, storage_code(error)),
     }
 }
 

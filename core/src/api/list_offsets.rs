@@ -167,7 +167,7 @@ fn look_up(node: &Node, to: &TopicPartition, asked: &Asked) -> Part {
     }
     let high_watermark = partition.high_watermark();
     let bound = if asked.replica == CONSUMER {
-        partition.fetch_bound(asked.isolation)
+        partition.fetch_bound(asked.isolation, false)
     } else {
         partition.log_end()
     };
@@ -177,13 +177,15 @@ fn look_up(node: &Node, to: &TopicPartition, asked: &Asked) -> Part {
         LATEST => found(bound),
         EARLIEST | EARLIEST_LOCAL => found(partition.log_start()),
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Part::Done(Ok(NOTHING)),
-        MAX_TIMESTAMP => match node.store.offset_of_max_timestamp(id) {
-            Some(next) => scan(next.max(partition.log_start()), Want::Largest(None)),
+        MAX_TIMESTAMP => match node.store.max_timestamp(id) {
+            Some((_, last_of_batch)) => scan(last_of_batch, Want::Largest(None)),
             None => Part::Done(Ok(NOTHING)),
         },
         timestamp => {
-            let next = node.store.offset_before_timestamp(id, timestamp);
-            scan(next.max(partition.log_start()), Want::AtLeast(timestamp))
+            match node.store.offset_for_timestamp(id, timestamp) {
+                Some(next) => scan(next, Want::AtLeast(timestamp)),
+                None => Part::Done(Ok(NOTHING)),
+            }
         }
     }
 }
@@ -208,7 +210,7 @@ fn go_on(node: &mut Node, id: RequestId, part: usize) {
                 node.reads.insert(read, ReadPurpose::ListOffsets { request: id, part });
                 return;
             }
-            ReadOutcome::Failed(_) => {
+            ReadOutcome::Error(_) => {
                 return finish(node, id, part, Err(ErrorCode::KafkaStorageError));
             }
         }

@@ -26,8 +26,9 @@ use bytes::Bytes;
 pub(crate) use self::waiting::{Pending, ReadPurpose, Waiting};
 use crate::error::ErrorCode;
 use crate::io::{ConnId, Output, RequestId};
-use crate::node::{Node, VerifyId};
+use crate::node::Node;
 use crate::store::StorageError;
+use crate::txn::VerifyId;
 use crate::types::TopicPartition;
 use crate::wire::Request;
 
@@ -38,6 +39,8 @@ pub(crate) struct Context {
     pub(crate) conn: ConnId,
     pub(crate) version: i16,
     pub(crate) client_id: Arc<str>,
+    /// It was parked for a topic's creation, and is not parked for one again.
+    pub(crate) resumed: bool,
 }
 
 /// Takes a request.

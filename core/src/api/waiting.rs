@@ -10,11 +10,13 @@ use super::fetch::PendingFetch;
 use super::list_offsets::PendingListOffsets;
 use super::offsets::PendingCommit;
 use super::produce::PendingProduce;
+use super::topics::{PendingCreateTopics, PendingDeleteTopics};
 use super::transactions::PendingTransaction;
 use super::txn_offsets::PendingTxnOffsets;
 use super::write_txn_markers::PendingMarkers;
 use crate::io::{ConnId, RequestId};
-use crate::node::{Loading, Node, VerifyId};
+use crate::node::{Loading, Node};
+use crate::txn::VerifyId;
 use crate::types::{Offset, PartitionId};
 
 /// What a waiting request waits with.
@@ -29,6 +31,8 @@ pub(crate) enum Pending {
     TxnOffsets(PendingTxnOffsets),
     Markers(PendingMarkers),
     DeleteRecords(PendingDeleteRecords),
+    CreateTopics(PendingCreateTopics),
+    DeleteTopics(PendingDeleteTopics),
 }
 
 /// What a read of stored bytes is for.

@@ -113,7 +113,7 @@ impl Meta {
         if spec.name == METADATA_TOPIC {
             return Err(MetaError::Internal);
         }
-        check_name(&spec.name)?;
+        check_topic_name(&spec.name)?;
         let name = TopicName::from(spec.name.as_str());
         if self.topics.contains_key(&name) || self.creating.contains_key(&name) {
             return Err(MetaError::TopicExists);
@@ -275,7 +275,11 @@ fn undotted(name: &str) -> impl Iterator<Item = u8> + Clone {
 }
 
 /// Kafka's rules for topic names (`Topic.validate`).
-fn check_name(name: &str) -> Result<(), MetaError> {
+/// Kafka's rules for topic names.
+///
+/// # Errors
+/// When the name breaks one; it says which.
+pub fn check_topic_name(name: &str) -> Result<(), MetaError> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let reason = match name {
         "" => "the empty string is not allowed",

@@ -30,7 +30,7 @@ use crate::types::{Offset, PartitionId, ProducerId, TopicId, TopicName, TopicPar
 
 pub use self::cluster::CLUSTER_ID_CONFIG;
 pub use self::configs::{ConfigKind, TOPIC_CONFIGS, TopicConfig, TopicSettings, topic_config};
-pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec};
+pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec, check_topic_name};
 pub use self::error::MetaError;
 pub use self::features::{Features, SUPPORTED, SupportedFeature, TRANSACTION_VERSION};
 pub use self::ids::IdSource;
@@ -331,6 +331,47 @@ impl Meta {
     pub fn deletion_failed(&mut self, id: TopicId) {
         crate::mark!(MetaDeletionFailed);
         self.deleting.remove(&id);
+    }
+
+    /// Whether a topic's removal is planned and not yet persisted.
+    #[must_use]
+    pub fn is_being_deleted(&self, id: TopicId) -> bool {
+        self.deleting.contains(&id)
+    }
+
+    /// A planned record could not be written: what it was to change is as it was. True when it
+    /// was a block of producer ids, of which only a gap is left.
+    pub fn append_failed(&mut self, record: &[u8]) -> bool {
+        match MetaRecord::decode(record) {
+            Ok(MetaRecord::Topic { name, .. }) => self.creation_failed(&name),
+            Ok(MetaRecord::RemoveTopic { id }) => self.deletion_failed(id),
+            Ok(MetaRecord::ProducerIds { next, .. }) => {
+                self.reserving.remove(&next);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Every partition of every topic, by id and by name.
+    #[must_use]
+    pub fn partitions(&self) -> Vec<(PartitionId, TopicPartition)> {
+        let of_topic = |topic: &Topic| {
+            let (topic_id, name) = (topic.id, topic.name.clone());
+            (0..topic.partitions).map(move |partition| {
+                let topic = name.clone();
+                (PartitionId { topic_id, partition }, TopicPartition { topic, partition })
+            })
+        };
+        self.topics.values().flat_map(of_topic).collect()
+    }
+
+    /// Whether a partition of that id exists.
+    #[must_use]
+    pub fn has_partition(&self, id: PartitionId) -> bool {
+        self.topic_by_id(id.topic_id)
+            .is_some_and(|topic| (0..topic.partitions).contains(&id.partition))
     }
 
     /// All topics, by name.

@@ -10,7 +10,7 @@
 mod boot;
 mod completion;
 mod effects;
-mod internal_topics;
+mod parked;
 mod load;
 mod message;
 mod settings;
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use self::boot::{Boot, Phase};
 pub(crate) use self::completion::Completion;
-pub(crate) use self::internal_topics::AfterCreation;
+pub(crate) use self::parked::AfterChange;
 pub(crate) use self::load::Loading;
 pub(crate) use self::message::{MarkerReply, Message};
 pub(crate) use self::timers::Timer;
@@ -62,7 +62,7 @@ pub struct Node {
     pub(crate) waiting: Waiting,
     pub(crate) reads: BTreeMap<ReadId, api::ReadPurpose>,
     pub(crate) timers: Timers,
-    after_creation: Vec<AfterCreation>,
+    after_change: Vec<AfterChange>,
     next_verify: u64,
 }
 
@@ -86,7 +86,7 @@ impl Node {
             waiting: Waiting::default(),
             reads: BTreeMap::new(),
             timers: Timers::default(),
-            after_creation: Vec::new(),
+            after_change: Vec::new(),
             next_verify: 0,
             config,
         }
@@ -106,7 +106,7 @@ impl Node {
         match input {
             Input::Start => self.start(),
             Input::Request { id, conn, version, client_id, request } => {
-                let context = Context { id, conn, version, client_id };
+                let context = Context { id, conn, version, client_id, resumed: false };
                 api::dispatch(self, context, request);
             }
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),

@@ -52,7 +52,8 @@ pub const APIS: &[ApiRange] = &[
 
 pub(super) const PRODUCE: i16 = 0;
 pub(super) const FETCH: i16 = 1;
-pub(super) const API_VERSIONS: i16 = 18;
+/// The key of ApiVersions.
+pub const API_VERSIONS: i16 = 18;
 pub(super) const INIT_PRODUCER_ID: i16 = 22;
 pub(super) const TXN_OFFSET_COMMIT: i16 = 28;
 

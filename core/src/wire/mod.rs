@@ -26,7 +26,7 @@ mod shape;
 mod tests;
 mod txn_offset_commit;
 
-pub use self::apis::{APIS, ApiRange, INIT_PRODUCER_ID_UNSTABLE_MAX, api_range};
+pub use self::apis::{API_VERSIONS, APIS, ApiRange, INIT_PRODUCER_ID_UNSTABLE_MAX, api_range};
 pub use self::decode::{Decoded, decode_request};
 pub use self::encode::encode_response;
 pub use self::error::WireError;

@@ -51,7 +51,7 @@ impl TxnCoordinator {
         if metadata.producer_id != producer_id {
             return Err(TxnError::InvalidProducerIdMapping);
         }
-        if metadata.producer_epoch != producer_epoch {
+        if !metadata.is_current(producer_epoch) {
             return Err(TxnError::ProducerFenced);
         }
         if metadata.state.is_prepared() {
@@ -93,7 +93,7 @@ impl TxnCoordinator {
                 let metadata = &entry.metadata;
                 if metadata.producer_id != producer_id {
                     Err(TxnError::InvalidProducerIdMapping)
-                } else if metadata.producer_epoch != producer_epoch {
+                } else if !metadata.is_current(producer_epoch) {
                     Err(TxnError::ProducerFenced)
                 } else if metadata.state.is_prepared() {
                     Err(TxnError::ConcurrentTransactions)

@@ -176,7 +176,7 @@ pub(crate) fn end_classic(
     if metadata.producer_id != producer_id {
         return Err(TxnError::InvalidProducerIdMapping);
     }
-    if metadata.producer_epoch != producer_epoch {
+    if !metadata.is_current(producer_epoch) {
         return Err(TxnError::ProducerFenced);
     }
     if pending {
@@ -217,7 +217,7 @@ pub(crate) fn end_bumped(
     if metadata.producer_id != producer_id && !overflow_retry {
         return Err(TxnError::InvalidProducerIdMapping);
     }
-    let same = producer_epoch == metadata.producer_epoch;
+    let same = metadata.is_current(producer_epoch);
     let bump_retry = i32::from(metadata.producer_epoch) == i32::from(producer_epoch) + 1;
     let retry = bump_retry || overflow_retry;
     let valid = match metadata.state {

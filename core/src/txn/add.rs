@@ -14,7 +14,6 @@ impl TxnCoordinator {
     /// Adds partitions to a producer's transaction, opening it when need be. `client_version` is
     /// 0 for AddPartitionsToTxn v0-3 and AddOffsetsToTxn, 2 when a leader adds on behalf of a
     /// TV2 producer. The answer is a [`TxnReply::AddPartitions`].
-    #[expect(clippy::too_many_arguments, reason = "the request's own fields")]
     pub fn add_partitions(
         &mut self,
         now: Now,

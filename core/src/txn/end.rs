@@ -34,7 +34,6 @@ pub(crate) enum EndRow {
 impl TxnCoordinator {
     /// Ends a producer's transaction. `v5` is EndTxn v5 and later. The answer is a
     /// [`TxnReply::EndTxn`], once the decision is persisted and before any marker.
-    #[expect(clippy::too_many_arguments, reason = "the request's own fields")]
     pub fn end_txn(
         &mut self,
         now: Now,

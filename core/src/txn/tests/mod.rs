@@ -6,6 +6,7 @@ mod end_table;
 mod failures;
 mod init;
 mod properties;
+mod transitions;
 mod walks;
 
 use alloc::collections::{BTreeMap, VecDeque};

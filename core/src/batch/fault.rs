@@ -39,6 +39,9 @@ pub struct BatchFault {
 }
 
 impl BatchFault {
+    /// The fault of [`super::Screened::Empty`], for whoever answers it like the others.
+    pub const EMPTY: Self = Self::of(FaultReason::NoBatch);
+
     /// A fault about something that is no producer's batch: a stored one, or a single record.
     pub(super) const fn of(reason: FaultReason) -> Self {
         Self { reason, transactional: false, size: 0, header: None }

@@ -69,7 +69,7 @@ impl Partition {
             return Err(AppendError::ControlBatch);
         }
         if origin == Origin::Client {
-            records::judge(&self.config, now_ms, batch)?;
+            records::judge(&self.config, &self.topic, now_ms, batch)?;
         }
         self.judge_segment(batch.size())?;
         let entry = self.producers.get(&header.producer_id).filter(|_| header.has_producer());

@@ -14,7 +14,6 @@ impl TxnCoordinator {
     /// Adds partitions to a producer's transaction, opening it when need be. `client_version` is
     /// 0 for AddPartitionsToTxn v0-3 and AddOffsetsToTxn, 2 when a leader adds on behalf of a
     /// TV2 producer. The answer is a [`TxnReply::AddPartitions`].
-    #[expect(clippy::too_many_arguments, reason = "the request's own fields")]
     pub fn add_partitions(
         &mut self,
         now: Now,
@@ -51,7 +50,7 @@ impl TxnCoordinator {
         if metadata.producer_id != producer_id {
             return Err(TxnError::InvalidProducerIdMapping);
         }
-        if metadata.producer_epoch != producer_epoch {
+        if !metadata.is_current(producer_epoch) {
             return Err(TxnError::ProducerFenced);
         }
         if metadata.state.is_prepared() {
@@ -93,7 +92,7 @@ impl TxnCoordinator {
                 let metadata = &entry.metadata;
                 if metadata.producer_id != producer_id {
                     Err(TxnError::InvalidProducerIdMapping)
-                } else if metadata.producer_epoch != producer_epoch {
+                } else if !metadata.is_current(producer_epoch) {
                     Err(TxnError::ProducerFenced)
                 } else if metadata.state.is_prepared() {
                     Err(TxnError::ConcurrentTransactions)

@@ -34,7 +34,6 @@ pub(crate) enum EndRow {
 impl TxnCoordinator {
     /// Ends a producer's transaction. `v5` is EndTxn v5 and later. The answer is a
     /// [`TxnReply::EndTxn`], once the decision is persisted and before any marker.
-    #[expect(clippy::too_many_arguments, reason = "the request's own fields")]
     pub fn end_txn(
         &mut self,
         now: Now,
@@ -176,7 +175,7 @@ pub(crate) fn end_classic(
     if metadata.producer_id != producer_id {
         return Err(TxnError::InvalidProducerIdMapping);
     }
-    if metadata.producer_epoch != producer_epoch {
+    if !metadata.is_current(producer_epoch) {
         return Err(TxnError::ProducerFenced);
     }
     if pending {
@@ -217,7 +216,7 @@ pub(crate) fn end_bumped(
     if metadata.producer_id != producer_id && !overflow_retry {
         return Err(TxnError::InvalidProducerIdMapping);
     }
-    let same = producer_epoch == metadata.producer_epoch;
+    let same = metadata.is_current(producer_epoch);
     let bump_retry = i32::from(metadata.producer_epoch) == i32::from(producer_epoch) + 1;
     let retry = bump_retry || overflow_retry;
     let valid = match metadata.state {

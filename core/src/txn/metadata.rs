@@ -82,6 +82,12 @@ impl Metadata {
         self.producer_epoch >= EXHAUSTED_EPOCH
     }
 
+    /// Whether a producer's epoch is the one in force. None is while the id's first record was not
+    /// written: only InitProducerId may go on with such an id.
+    pub(crate) const fn is_current(&self, epoch: ProducerEpoch) -> bool {
+        epoch == self.producer_epoch && epoch != NO_PRODUCER_EPOCH
+    }
+
     /// When an open transaction is due to be aborted; it is overdue *after* this wall clock time.
     pub(crate) fn deadline_ms(&self) -> Option<i64> {
         (self.state == TxnState::Ongoing && self.timeout_ms != NO_TIMEOUT_MS)

@@ -291,13 +291,14 @@ impl TxnCoordinator {
         self.effects.push_back(TxnEffect::Reply { to, reply });
     }
 
-    /// Makes sure the sweeps that something may be due for have a time.
+    /// Makes sure the sweeps that something may be due for have a time. One that has a time keeps
+    /// it, though it may have passed: only the sweep itself moves on, so that a stream of requests
+    /// cannot put it off.
     fn arm_sweeps(&mut self, now: Now) {
-        let stale = |at: Option<Timestamp>| at.is_none_or(|at| at <= now.at);
-        if stale(self.abort_sweep_at) && self.shards.values().any(Shard::has_deadlines) {
+        if self.abort_sweep_at.is_none() && self.shards.values().any(Shard::has_deadlines) {
             self.abort_sweep_at = Some(now.at.after_ms(self.config.abort_sweep_ms));
         }
-        if stale(self.expiry_sweep_at) && self.shards.values().any(Shard::has_idle) {
+        if self.expiry_sweep_at.is_none() && self.shards.values().any(Shard::has_idle) {
             self.expiry_sweep_at = Some(now.at.after_ms(self.config.expiry_sweep_ms));
         }
     }

@@ -325,6 +325,29 @@ fn sizes_keys_and_times_are_judged_by_the_topics_settings() {
 }
 
 #[test]
+fn refused_records_are_named_by_index_in_kafkas_words() {
+    let mut log = Log::new();
+    let future = NOW_MS + 7_200_000;
+    let batch = BatchBuilder::new(future)
+        .record(None, None, &[])
+        .at(NOW_MS)
+        .record(None, None, &[])
+        .at(future)
+        .record(None, None, &[])
+        .build();
+    let error = log.partition.append(NOW_MS, &batch, Origin::Client, None).expect_err("refused");
+    let text = std::format!("{error}");
+    assert_eq!(text, "One or more records have been rejected due to invalid timestamp");
+    let AppendError::InvalidRecords { errors, .. } = error else { panic!("records were refused") };
+    assert_eq!(errors.iter().map(|error| error.index).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(
+        errors[1].message,
+        "Timestamp 7201000 of message with offset 2 is out of range. The timestamp should be \
+         within [-9223372036854774807, 3601000]"
+    );
+}
+
+#[test]
 fn a_duplicate_is_answered_with_its_timestamp_and_changes_nothing() {
     let mut log = Log::new();
     log.send(data(P, 0, 0, 2)).expect("new");

@@ -55,6 +55,12 @@ impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
 
 // ---- txn ----
 
+impl From<&crate::txn::TxnError> for ErrorCode {
+    fn from(error: &crate::txn::TxnError) -> Self {
+        (*error).into()
+    }
+}
+
 impl From<crate::txn::TxnError> for ErrorCode {
     fn from(error: crate::txn::TxnError) -> Self {
         use crate::txn::TxnError;

@@ -61,7 +61,11 @@ fn check(
         return Err(ErrorCode::InvalidTopicException);
     }
     let partition = node.partitions.get(&id).ok_or(ErrorCode::NotLeaderOrFollower)?;
-    if node.meta.log_config(&to.topic).compact_only {
+    let compact_only = node.meta.topic(to.topic.as_str()).is_some_and(|topic| {
+        let settings = node.meta.settings(topic);
+        settings.compact && !settings.delete
+    });
+    if compact_only {
         return Err(ErrorCode::PolicyViolation);
     }
     let high_watermark = partition.high_watermark();
@@ -69,7 +73,6 @@ fn check(
     if target < 0 || target > high_watermark {
         return Err(ErrorCode::OffsetOutOfRange);
     }
-    node.store.check_writable(0).map_err(|_| ErrorCode::KafkaStorageError)?;
     Ok((id, target.max(partition.log_start())))
 }
 

@@ -226,7 +226,7 @@ properties! {
     /// Most bytes of requests between socket and answer, over all connections.
     verdict_inflight_bytes: u64 = 268435456, "268435456", "verdict.inflight.bytes", [1, MAX];
     /// Client logs that are opened with each input after a start.
-    verdict_recovery_logs_per_turn: u32 = 64, "64", "verdict.recovery.logs.per.turn", [1, 1000000];
+    verdict_recovery_logs_per_turn: i32 = 64, "64", "verdict.recovery.logs.per.turn", [1, 1000000];
     /// The finalized level of the feature transaction.version.
     transaction_version: i16 = 2, "2", "verdict.feature.transaction.version", [0, 2];
 }

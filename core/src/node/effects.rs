@@ -208,7 +208,7 @@ impl Node {
 
     /// Asks again for those who met this transactional id while its last transaction was ending.
     pub(super) fn retry_concurrent(&mut self, key: &Bytes) {
-        if let Some(transactional_id) = txn::transactional_id_of_key(key) {
+        if let Ok(transactional_id) = txn::decode_key(key) {
             api::produce::retry_concurrent(self, &transactional_id);
         }
     }

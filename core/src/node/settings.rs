@@ -40,6 +40,7 @@ pub(super) fn group(config: &BrokerConfig) -> GroupConfig {
     GroupConfig {
         partitions: config.offsets_topic_num_partitions,
         offset_metadata_units_max: usize::try_from(config.offset_metadata_max_bytes).unwrap_or(0),
+        offsets_retention_ms: config.offsets_retention_ms(),
     }
 }
 

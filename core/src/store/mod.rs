@@ -29,7 +29,7 @@ mod journal;
 mod log;
 mod read;
 mod recover_log;
-mod recovered;
+pub mod recovered;
 mod recovery;
 mod script;
 mod segment;

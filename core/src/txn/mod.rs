@@ -43,7 +43,7 @@ pub use self::describe::TxnDescription;
 pub use self::error::{LogAppendError, TxnError};
 pub use self::init::InitProducerId;
 pub use self::list::{ListFilters, ListedTxn, TxnListing};
-pub use self::records::TxnRecordError;
+pub use self::records::{TxnRecordError, decode_key};
 pub use self::state::TxnState;
 
 use self::append::InFlight;

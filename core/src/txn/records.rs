@@ -40,7 +40,11 @@ pub(crate) fn encode_key(transactional_id: &str) -> Bytes {
 }
 
 /// The transactional id of a key.
-pub(crate) fn decode_key(key: &Bytes) -> Result<Arc<str>, TxnRecordError> {
+/// The transactional id of a record of the transaction log, by its key.
+///
+/// # Errors
+/// When the key is not one of this kind.
+pub fn decode_key(key: &Bytes) -> Result<Arc<str>, TxnRecordError> {
     let mut cursor = key.clone();
     if cursor.try_get_i16().map_err(|_| TxnRecordError::Damaged)? != 0 {
         return Err(TxnRecordError::UnknownVersion);

@@ -48,7 +48,7 @@ impl PartResult {
 
     pub(super) fn fault(fault: &BatchFault) -> Self {
         Self {
-            record_errors: fault.record_errors(),
+            record_errors: fault.record().map(|index| (index, alloc::format!("{fault}"))).into_iter().collect(),
             ..Self::message(fault.into(), alloc::format!("{fault}"))
         }
     }
@@ -67,8 +67,8 @@ impl PartResult {
                 | ErrorCode::KafkaStorageError
         );
         let record_errors = match refused {
-            Refused::Partition(AppendError::InvalidTimestamp { records }) => {
-                records.iter().map(|index| (*index, "invalid timestamp".into())).collect()
+            Refused::Partition(AppendError::InvalidRecords { errors, .. }) => {
+                errors.iter().map(|error| (error.index, error.message.into())).collect()
             }
             _ => Vec::new(),
         };

@@ -14,8 +14,8 @@ pub(crate) use self::answer::{failed, persisted, timed_out};
 use self::answer::{PartResult, fail_request, finish_if_done};
 pub(crate) use self::verify::{retry_concurrent, verified, verify_again};
 use super::waiting::Pending;
-use super::{Context, answer_of};
-use crate::batch::{BatchFault, CheckedBatch, Screened};
+use super::Context;
+use crate::batch::{BatchFault, BatchHeader, CheckedBatch, FaultScope, Screened};
 use crate::config::BrokerConfig;
 use crate::error::ErrorCode;
 use crate::io::RequestId;
@@ -52,13 +52,23 @@ struct Part {
     index: i32,
     topic: TopicName,
     id: Option<PartitionId>,
-    batch: Option<CheckedBatch>,
+    batch: Option<Result<CheckedBatch, BatchFault>>,
     guard: Option<Guard>,
     /// The coordinator's word is awaited.
     verifying: bool,
     /// What the answer will say once the append is persisted.
     appended: Option<Appended>,
     result: Option<PartResult>,
+}
+
+impl Part {
+    /// The header of its batch, also of one that is faulty, as far as it can be read.
+    fn header(&self) -> Option<&BatchHeader> {
+        match self.batch.as_ref()? {
+            Ok(batch) => Some(batch.header()),
+            Err(fault) => fault.header.as_ref(),
+        }
+    }
 }
 
 impl PendingProduce {
@@ -81,12 +91,10 @@ impl PendingProduce {
 pub(crate) fn handle(node: &mut Node, context: Context, request: ProduceRequest) {
     let id = context.id;
     let conn = context.conn;
-    let transactional = request.topics.iter().flat_map(|t| &t.partitions).any(|(_, set)| {
-        matches!(set, Screened::Batch(batch) if batch.header().is_transactional())
-            || matches!(set, Screened::Fault(fault) if fault.is_transactional())
-    });
-    let corrupt = request.topics.iter().flat_map(|t| &t.partitions).any(
-        |(_, set)| matches!(set, Screened::Fault(fault) if fault.refuses_whole_request()),
+    let sets = || request.topics.iter().flat_map(|topic| &topic.partitions).map(|(_, set)| set);
+    let transactional = sets().any(Screened::is_transactional);
+    let corrupt = sets().any(
+        |set| matches!(set, Screened::Fault(fault) if fault.scope() == FaultScope::Request),
     );
     let timeout_ms = u64::try_from(request.timeout_ms).unwrap_or(0);
     let mut pending = prepare(node, context, request);
@@ -135,7 +143,7 @@ fn prepare(node: &Node, context: Context, request: ProduceRequest) -> PendingPro
                 (true, None) => {
                     part.result = Some(PartResult::code(ErrorCode::UnknownTopicOrPartition));
                 }
-                (true, Some(_)) => screen_part(node, &mut part, set),
+                (true, Some(_)) => screen_part(&mut part, set),
             }
             parts.push(part);
         }
@@ -154,26 +162,29 @@ fn prepare(node: &Node, context: Context, request: ProduceRequest) -> PendingPro
     }
 }
 
-/// A record set that screening found fault with; the topic's size limit comes before the CRC.
-fn screen_part(node: &Node, part: &mut Part, set: Screened) {
+/// A record set whose shape is wrong has its answer at once; other faults take part in the
+/// transaction step first.
+fn screen_part(part: &mut Part, set: Screened) {
     match set {
-        Screened::Batch(batch) => part.batch = Some(batch),
+        Screened::Batch(batch) => part.batch = Some(Ok(batch)),
         Screened::Empty => part.result = Some(PartResult::code(ErrorCode::InvalidRecord)),
-        Screened::Fault(fault) => {
-            let limit = max_message_bytes(node, part);
-            let too_large = fault.size().is_some_and(|size| size > limit);
-            part.result = Some(if too_large && fault.comes_after_size_check() {
-                PartResult::code(ErrorCode::MessageTooLarge)
-            } else {
-                PartResult::fault(&fault)
-            });
+        Screened::Fault(fault) if fault.scope() == FaultScope::Shape => {
+            part.result = Some(PartResult::fault(&fault));
         }
+        Screened::Fault(fault) => part.batch = Some(Err(fault)),
     }
 }
 
-fn max_message_bytes(node: &Node, part: &Part) -> usize {
-    let bytes = node.meta.log_config(&part.topic).max_message_bytes;
-    usize::try_from(bytes).unwrap_or(0)
+/// The answer to a faulty batch once it is its turn: the topic's size limit comes before what
+/// only a look into the batch shows.
+fn refuse_fault(node: &Node, part: &Part, fault: &BatchFault) -> PartResult {
+    let limit = node.log_config(&part.topic).max_message_bytes;
+    let too_large = i32::try_from(fault.size).map_or(true, |size| size > limit);
+    if too_large && fault.scope() == FaultScope::AfterSize {
+        PartResult::code(ErrorCode::MessageTooLarge)
+    } else {
+        PartResult::fault(fault)
+    }
 }
 
 /// One request may carry one producer only (`ReplicaManager.handleProduceAppend`).
@@ -181,8 +192,7 @@ fn several_producers(pending: &PendingProduce) -> bool {
     let mut producers = pending
         .parts
         .iter()
-        .filter_map(|part| part.batch.as_ref())
-        .map(CheckedBatch::header)
+        .filter_map(Part::header)
         .filter(|header| header.is_transactional())
         .map(|header| (header.producer_id, header.producer_epoch));
     let first = producers.next();
@@ -223,14 +233,18 @@ fn append_part(node: &mut Node, id: RequestId, index: usize) -> Result<Appended,
         return Err(PartResult::code(ErrorCode::UnknownServerError));
     };
     let part = &pending.parts[index];
-    let (Some(partition), Some(batch), guard) = (part.id, part.batch.clone(), part.guard) else {
-        return Err(PartResult::code(ErrorCode::UnknownServerError));
+    let guard = part.guard;
+    let (partition, batch) = match (part.id, &part.batch) {
+        (Some(partition), Some(Ok(batch))) => (partition, batch.clone()),
+        (_, Some(Err(fault))) => return Err(refuse_fault(node, part, fault)),
+        _ => return Err(PartResult::code(ErrorCode::UnknownServerError)),
     };
     let log_start = node.partitions.get(&partition).map(|p| p.log_start());
     let appended = node
         .append(partition, &batch, Origin::Client, guard)
         .map_err(|refused| PartResult::refused(&refused, log_start))?;
     node.when_persisted(Completion::Produce { request: id, part: index });
+    node.split_large_turn();
     Ok(appended)
 }
 
@@ -244,5 +258,6 @@ pub(crate) fn cancel(node: &mut Node, id: RequestId, pending: &PendingProduce) {
 
 /// How long the broker itself retries a transaction that is still ending (spec 7.5), in ms.
 fn retry_bound_ms(config: &BrokerConfig) -> u64 {
-    config.add_partitions_to_txn_retry_backoff_max_ms.min(config.request_timeout_ms)
+    let bound = config.add_partitions_to_txn_retry_backoff_max_ms.min(config.request_timeout_ms);
+    u64::try_from(bound).unwrap_or(0)
 }

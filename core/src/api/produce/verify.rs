@@ -33,7 +33,7 @@ pub(super) fn begin(node: &mut Node, id: RequestId) {
         for index in pending.open_parts() {
             let Some(Pending::Produce(pending)) = node.waiting.get(id) else { return };
             let part = &pending.parts[index];
-            let Some(header) = part.batch.as_ref().map(|batch| *batch.header()) else { continue };
+            let Some(header) = part.header().copied() else { continue };
             if !header.is_transactional() {
                 continue;
             }
@@ -148,7 +148,8 @@ fn may_retry(node: &Node, id: RequestId, results: &[(TopicPartition, ErrorCode)]
 
 fn retry_later(node: &mut Node, id: RequestId) {
     mark!(VerifyRetried);
-    let at = node.now.at.after_ms(node.config.add_partitions_to_txn_retry_backoff_ms);
+    let backoff_ms = node.config.add_partitions_to_txn_retry_backoff_ms;
+    let at = node.now.at.after_ms(u64::try_from(backoff_ms).unwrap_or(1));
     let Some(Pending::Produce(pending)) = node.waiting.get_mut(id) else { return };
     pending.retry_at = Some(at);
     let transactional_id = pending.transactional_id.clone().unwrap_or_default();

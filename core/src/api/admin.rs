@@ -22,7 +22,7 @@ use super::Context;
 use crate::error::ErrorCode;
 use crate::node::Node;
 use crate::txn::{ListFilters, TxnDescription, TxnError};
-use crate::types::{NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition};
+use crate::types::TopicPartition;
 use crate::wire::Response;
 
 pub(crate) fn describe_producers(

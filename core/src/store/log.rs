@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
-use super::recovered::AbortedTxn;
+use crate::partition::AbortedTxn;
 use super::segment::Segment;
 use crate::types::{Offset, PartitionId, TopicPartition};
 

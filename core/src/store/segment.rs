@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use bytes::{Buf, BufMut};
 
-use super::recovered::AbortedTxn;
+use crate::partition::AbortedTxn;
 use crate::batch::BatchHeader;
 use crate::types::Offset;
 

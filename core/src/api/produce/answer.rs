@@ -68,7 +68,7 @@ impl PartResult {
         );
         let record_errors = match refused {
             Refused::Partition(AppendError::InvalidRecords { errors, .. }) => {
-                errors.iter().map(|error| (error.index, error.message.into())).collect()
+                errors.iter().map(|error| (error.index, String::from(&*error.message))).collect()
             }
             _ => Vec::new(),
         };

@@ -89,7 +89,7 @@ impl Settings {
                 };
                 self.max_idle = Duration::from_millis(ms);
             }
-            _ => self.broker.set(key, value).map_err(|error| refuse(error))?,
+            _ => self.broker.set(key, value).map_err(refuse)?,
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use super::Files;
 use super::handles::Handles;
 
 /// The file in a data directory that says, by the system's lock on it, that a broker is using it.
-pub const LOCK_FILE: &str = ".lock";
+const LOCK_FILE: &str = ".lock";
 
 /// Buffers per system call; the kernel takes no more.
 const IO_VECTORS_MAX: usize = 1_024;

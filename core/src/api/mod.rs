@@ -123,11 +123,7 @@ pub(crate) fn deadline(node: &mut Node, id: RequestId) {
 }
 
 /// The coordinator's answer to a leader's question.
-pub(crate) fn verified(
-    node: &mut Node,
-    verify: VerifyId,
-    results: &[(TopicPartition, ErrorCode)],
-) {
+pub(crate) fn verified(node: &mut Node, verify: VerifyId, results: &[(TopicPartition, ErrorCode)]) {
     let Some(id) = node.waiting.verified(verify) else { return };
     match node.waiting.get(id) {
         Some(Pending::Produce(_)) => produce::verified(node, id, results),

@@ -148,9 +148,8 @@ impl LogImage {
         let offset = input.try_get_i64().ok()?;
         let file = file(input)?;
         let snapshot = (offset >= 0).then_some(SnapshotImage { offset, file });
-        let leader_epochs = list(input, |input| {
-            Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?))
-        })?;
+        let leader_epochs =
+            list(input, |input| Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?)))?;
         let segments = list(input, SegmentImage::decode)?;
         if segments.is_empty() {
             return None;

@@ -343,7 +343,8 @@ mod tests {
     #[test]
     fn what_a_failed_write_left_is_never_taken_behind_its_successor() {
         // Frames 5 and 6 failed as one write; 7 has the length of 5 and lies over it.
-        let stale = [written(place(1, 5, 4), &start(1)), written(place(1, 6, 5), &start(2))].concat();
+        let stale =
+            [written(place(1, 5, 4), &start(1)), written(place(1, 6, 5), &start(2))].concat();
         let new = written(place(1, 7, 4), &start(3));
         let mut file = stale.clone();
         file[..new.len()].copy_from_slice(&new);

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
-use crate::partition::AbortedTxn;
 use super::segment::Segment;
+use crate::partition::AbortedTxn;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
 /// How far a log's folder has come into being.

@@ -53,12 +53,12 @@ use self::journal::Journal;
 use self::log::Log;
 use self::read::PendingRead;
 pub use self::recovered::{BatchSummary, RecoveredLog};
-use crate::partition::AbortedTxn;
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
 use crate::io::{FileError, FileOp, FilePath, FileResult, Lane, Ticket};
 use crate::mark;
+use crate::partition::AbortedTxn;
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicPartition};
 
@@ -502,7 +502,9 @@ impl Store {
             }
             // The write is followed by a sync; which of them failed the system does not say, so
             // the worse is assumed.
-            Err(error) if error != FileError::NoSpace && self.config.durability == Durability::Fsync => {
+            Err(error)
+                if error != FileError::NoSpace && self.config.durability == Durability::Fsync =>
+            {
                 self.journal.fail(StorageError::Io);
                 self.fault(String::from("a write and sync of the journal failed"));
             }

@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 
 use bytes::{Buf, BufMut};
 
-use crate::partition::AbortedTxn;
 use crate::batch::BatchHeader;
+use crate::partition::AbortedTxn;
 use crate::types::Offset;
 
 /// Bytes of an entry of `.index`.
@@ -192,9 +192,12 @@ impl Segment {
     }
 
     fn last_indexed_position(&self) -> u64 {
-        self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(0, |[_, _, _, _, a, b, c, d]| {
-            u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
-        })
+        self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(
+            0,
+            |[_, _, _, _, a, b, c, d]| {
+                u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
+            },
+        )
     }
 
     fn relative(&self, offset: Offset) -> i32 {

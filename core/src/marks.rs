@@ -45,6 +45,40 @@ marks! {
     DedupHit = "partition.dedup.hit",
     // txn
     // store
+    /// A journal file's last frame was torn, stale or foreign: the scan ended before the file did.
+    JournalTornTail = "store.journal.torn_tail",
+    /// The journal went on in its other file.
+    JournalSwitched = "store.journal.switched",
+    /// Both journal files are full; turns wait for a checkpoint.
+    JournalStalled = "store.journal.stalled",
+    /// A journal write failed; its turns failed with it.
+    StoreWriteFailed = "store.write.failed",
+    /// A sync failed; the store serves no appends any more.
+    StoreSyncFailed = "store.sync.failed",
+    /// A log went on in a new segment.
+    SegmentRolled = "store.segment.rolled",
+    /// A segment write failed and is to be tried again.
+    SegmentWriteRetried = "store.segment.write_retried",
+    /// A checkpoint became durable.
+    CheckpointDone = "store.checkpoint.done",
+    /// A checkpoint was given up and is to be tried again.
+    CheckpointRetried = "store.checkpoint.retried",
+    /// There was no good checkpoint file.
+    RecoveryNoCheckpoint = "store.recovery.no_checkpoint",
+    /// Turns were replayed from the journal.
+    RecoveryReplayed = "store.recovery.replayed",
+    /// A log's segments were read from the start.
+    RecoveryFullScan = "store.recovery.full_scan",
+    /// A snapshot was missing, short or damaged.
+    RecoverySnapshotIgnored = "store.recovery.snapshot_ignored",
+    /// A segment was cut at its first bad batch, above what a checkpoint covers.
+    RecoverySegmentCut = "store.recovery.segment_cut",
+    /// Durable bytes are damaged: the log, or the node, is not served.
+    RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read was answered from a segment file.
+    ReadFromFile = "store.read.from_file",
+    /// A batch from a segment file was damaged and not served.
+    ReadCorrupt = "store.read.corrupt",
     // group
     // node
 }

@@ -30,9 +30,11 @@ const METADATA_BYTES_MAX: u32 = 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Step {
-    /// The data folder and the checkpoint file.
+    /// The data folder.
     #[default]
     Root,
+    /// The checkpoint file.
+    Checkpoint,
     /// One of the journal files.
     Journal(usize),
     /// What logs there are.
@@ -113,7 +115,8 @@ impl Store {
     /// Runs one step; `true` when it was the last.
     fn recovery_step(&mut self, recovery: &mut Recovery) -> Result<bool, Stop> {
         match &mut recovery.step {
-            Step::Root => recovery.read_root(self.config.scan_chunk_bytes)?,
+            Step::Root => recovery.read_root()?,
+            Step::Checkpoint => recovery.read_checkpoint(self.config.scan_chunk_bytes)?,
             Step::Journal(file) => {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
@@ -185,23 +188,29 @@ impl Store {
 }
 
 impl Recovery {
-    fn read_root(&mut self, chunk: u32) -> Result<(), Stop> {
+    fn read_root(&mut self) -> Result<(), Stop> {
+        self.names = self.script.run(|script| {
+            script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
+            script.list("")
+        })?;
+        self.step = if self.names.iter().any(|name| name == files::CHECKPOINT) {
+            Step::Checkpoint
+        } else {
+            mark!(RecoveryNoCheckpoint);
+            Step::Journal(0)
+        };
+        Ok(())
+    }
+
+    fn read_checkpoint(&mut self, chunk: u32) -> Result<(), Stop> {
         let path = FilePath::from(files::CHECKPOINT);
         let position = self.checkpoint_bytes.len() as u64;
-        if position == 0 {
-            self.names = self.script.run(|script| {
-                script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
-                script.list("")
-            })?;
+        let part = self.script.run(|script| script.read(&path, position, chunk))?;
+        self.checkpoint_bytes.extend_from_slice(&part);
+        if part.len() as u64 == u64::from(chunk) {
+            return Ok(());
         }
-        if self.names.iter().any(|name| name == files::CHECKPOINT) {
-            let part = self.script.run(|script| script.read(&path, position, chunk))?;
-            self.checkpoint_bytes.extend_from_slice(&part);
-            if part.len() as u64 == u64::from(chunk) {
-                return Ok(());
-            }
-            self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
-        }
+        self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
         if self.checkpoint.is_none() {
             mark!(RecoveryNoCheckpoint);
         }

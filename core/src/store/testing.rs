@@ -270,6 +270,9 @@ impl FakeDisk {
         if let Some(file) = self.files.get_mut(path) {
             file.durable = file.live.clone();
             file.unsynced.clear();
+            if file.synced_name {
+                self.durable_names.insert(path.to_string(), file.clone());
+            }
         }
     }
 

@@ -6,10 +6,10 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::AbortedTxn;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
-use super::recovered::AbortedTxn;
 use super::segment::Segment;
 use crate::types::{Offset, PartitionId, TopicPartition};
 

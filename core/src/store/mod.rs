@@ -501,7 +501,9 @@ impl Store {
             }
             // The write is followed by a sync; which of them failed the system does not say, so
             // the worse is assumed.
-            Err(error) if error != FileError::NoSpace && self.config.durability == Durability::Fsync => {
+            Err(error)
+                if error != FileError::NoSpace && self.config.durability == Durability::Fsync =>
+            {
                 self.journal.fail(StorageError::Io);
                 self.fault(String::from("a write and sync of the journal failed"));
             }

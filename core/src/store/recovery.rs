@@ -271,7 +271,8 @@ impl Recovery {
             if place.sequence <= last {
                 continue;
             }
-            let follows = if tail.is_empty() { place.previous <= last } else { place.previous == last };
+            let follows =
+                if tail.is_empty() { place.previous <= last } else { place.previous == last };
             if !follows && !(fresh && tail.is_empty()) {
                 if durability == Durability::Os {
                     break;
@@ -401,7 +402,6 @@ fn allocate(script: &mut Script, bytes: u64) -> Result<(), Stop> {
     script.ask(FileOp::SyncFolder { folder: FilePath::from("") })?;
     Ok(())
 }
-
 
 /// Kinds of file a segment has.
 pub(super) const SEGMENT_KINDS: [Kind; 4] =

@@ -123,9 +123,7 @@ impl Store {
 fn next_op(log: &mut Log) -> Option<FileOp> {
     match log.folder {
         Folder::Absent => {
-            return Some(FileOp::CreateFolder {
-                folder: FilePath::from(log.folder_name.as_str()),
-            });
+            return Some(FileOp::CreateFolder { folder: FilePath::from(log.folder_name.as_str()) });
         }
         Folder::Bare => {
             let text = files::partition_metadata(log.id.topic_id);

@@ -86,7 +86,9 @@ impl Run {
             }
             Action::MoveStart { log, part } => {
                 if let Some(id) = self.log(log) {
-                    let Some(end) = self.world.confirmed.get(&id).map(|log| log.end) else { return };
+                    let Some(end) = self.world.confirmed.get(&id).map(|log| log.end) else {
+                        return;
+                    };
                     let offset = end * i64::from(part) / 255;
                     self.world.turn(alloc::vec![Change::MoveStart(id, offset)]);
                 }

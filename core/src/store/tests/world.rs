@@ -187,7 +187,10 @@ impl World {
             }
             StoreEvent::TurnsFailed { from, error } => {
                 let (_, first) = (self.failures.push(error), self.pending.front());
-                assert!(first.is_none_or(|(turn, _)| *turn >= from.0), "persisted ones are told first");
+                assert!(
+                    first.is_none_or(|(turn, _)| *turn >= from.0),
+                    "persisted ones are told first"
+                );
                 let failed = self.pending.drain(..).map(|(_, changes)| changes).collect();
                 self.maybe.push(failed);
                 self.memory = self.confirmed.clone();
@@ -261,7 +264,9 @@ impl World {
     /// The process and the power go; a new life begins, but recovers nothing yet.
     pub(super) fn crash(&mut self, mut random: u64) {
         self.disk.crash(|| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             random >> 63 == 1
         });
         self.begin_life();
@@ -327,7 +332,10 @@ impl World {
     }
 
     /// One log, read from its start.
-    pub(super) fn read_all(&mut self, id: PartitionId) -> Result<Vec<(Offset, Vec<u8>)>, StorageError> {
+    pub(super) fn read_all(
+        &mut self,
+        id: PartitionId,
+    ) -> Result<Vec<(Offset, Vec<u8>)>, StorageError> {
         let (start, end) = self.store.log_range(id).ok_or(StorageError::UnknownLog)?;
         let mut offset = start;
         let mut batches = Vec::new();

@@ -169,6 +169,19 @@ impl LogImage {
 }
 
 impl SegmentImage {
+    /// A segment without records.
+    pub(super) fn empty(base: Offset) -> Self {
+        Self {
+            base,
+            size: 0,
+            max_timestamp: -1,
+            max_timestamp_offset: -1,
+            index: FileImage::default(),
+            time: FileImage::default(),
+            txn: FileImage::default(),
+        }
+    }
+
     fn decode(input: &mut &[u8]) -> Option<Self> {
         Some(Self {
             base: input.try_get_i64().ok()?,

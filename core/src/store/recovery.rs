@@ -273,7 +273,7 @@ impl Recovery {
             }
             let follows =
                 if tail.is_empty() { place.previous <= last } else { place.previous == last };
-            if !follows && !(fresh && tail.is_empty()) {
+            if !(follows || (fresh && tail.is_empty())) {
                 if durability == Durability::Os {
                     break;
                 }

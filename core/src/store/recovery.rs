@@ -302,16 +302,22 @@ impl Recovery {
         let unknown = self.unknown_folders(&known)?;
         let (frames, last) = self.tail(config.durability)?;
         let mut gone: BTreeSet<(TopicId, String)> = image.removed.into_iter().collect();
-        let created: BTreeSet<PartitionId> = frames
+        // A folder that a log created since the checkpoint goes to is wiped for it, whatever the
+        // removal of an earlier log of that name has left.
+        let created: BTreeSet<String> = frames
             .iter()
             .flat_map(|frame| &frame.entries)
-            .filter(|entry| matches!(entry, Entry::Create { .. }))
-            .map(Entry::id)
+            .filter_map(|entry| match entry {
+                Entry::Create { id, topic, .. } => {
+                    Some(files::folder(&TopicPartition::new(topic.clone(), id.partition)))
+                }
+                _ => None,
+            })
             .collect();
         for (topic, topic_id) in unknown {
             let id = PartitionId { topic_id, partition: topic.partition };
             let folder = files::folder(&topic);
-            if !gone.contains(&(topic_id, folder)) && !created.contains(&id) {
+            if !created.contains(&folder) && !gone.contains(&(topic_id, folder)) {
                 plans.insert(id, LogPlan::found(id, topic));
             }
         }

@@ -26,10 +26,9 @@ impl Node {
     pub(super) fn settle(&mut self) {
         loop {
             while self.settle_once() {}
-            if !self.turn_is_open() && self.store.turn_bytes() == 0 {
+            if !self.close_turn() {
                 return;
             }
-            self.close_turn();
         }
     }
 

@@ -128,7 +128,10 @@ impl Bench {
     /// Gives an input and works off what follows from it, files included.
     pub(crate) fn input(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
+        let mut steps = 0;
         while let Some(input) = inputs.pop_front() {
+            steps += 1;
+            assert!(steps < 100_000, "the node never comes to rest");
             self.node.handle(self.now, input);
             while let Some(output) = self.node.poll_output(self.now) {
                 match output {

@@ -43,6 +43,48 @@ marks! {
     // partition
     /// A batch was answered from the window of remembered batches.
     DedupHit = "partition.dedup.hit",
+    /// A batch was refused for its sequence.
+    SequenceOutOfOrder = "partition.sequence.out_of_order",
+    /// On a log that never held a record, a first batch did not begin at 0 (KAFKA-15591).
+    SequenceOvertookOnNewLog = "partition.sequence.overtook_on_new_log",
+    /// A version 2 producer without remembered batches did not begin at 0.
+    SequenceUnknownTv2 = "partition.sequence.unknown_tv2",
+    /// A batch came before the lower sequence that is still being verified.
+    SequenceAboveVerified = "partition.sequence.above_verified",
+    /// A batch of a fenced producer was refused.
+    ProducerEpochBelow = "partition.producer.epoch_below",
+    /// Idle producers were forgotten.
+    ProducerExpired = "partition.producer.expired",
+    /// A batch outside the open transaction of its producer was refused.
+    PlainBatchInTransaction = "partition.txn.plain_batch",
+    /// A transactional batch came without a valid verification.
+    GuardRefused = "partition.guard.refused",
+    /// A second request joined a verification under way.
+    VerificationJoined = "partition.guard.joined",
+    /// A marker ended a verification under way.
+    VerificationEndedByMarker = "partition.guard.ended_by_marker",
+    /// A marker left alone the verification of the next transaction.
+    VerificationKeptByMarker = "partition.guard.kept_by_marker",
+    /// A marker with an epoch below the producer's was refused.
+    MarkerEpochBelow = "partition.marker.epoch_below",
+    /// A late marker was kept from ending the next transaction (KIP-1228).
+    MarkerLateForNextTransaction = "partition.marker.late",
+    /// A repeated marker was accepted (KAFKA-19999).
+    MarkerRepeated = "partition.marker.repeated",
+    /// A marker of a replaced coordinator was refused.
+    MarkerCoordinatorFenced = "partition.marker.coordinator_fenced",
+    /// A marker ended nothing.
+    MarkerWithoutTransaction = "partition.marker.without_transaction",
+    /// Records were refused for their key or timestamp.
+    RecordsRefused = "partition.records.refused",
+    /// Appends were taken back.
+    PartitionRolledBack = "partition.rolled_back",
+    /// A snapshot was taken around appends in flight.
+    SnapshotWithAppendsInFlight = "partition.snapshot.in_flight",
+    /// A snapshot could not be read.
+    SnapshotUnreadable = "partition.snapshot.unreadable",
+    /// Records of an open transaction were deleted.
+    OpenTransactionDeleted = "partition.txn.deleted_open",
     // txn
     // store
     // group

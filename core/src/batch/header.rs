@@ -4,6 +4,18 @@ use bytes::{BufMut, BytesMut};
 
 use crate::types::{NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId};
 
+use super::Compression;
+
+/// Whose clock a batch's timestamps come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TimestampType {
+    /// The producer's.
+    #[default]
+    CreateTime,
+    /// The broker's, at the append; all records of a batch have the same.
+    LogAppendTime,
+}
+
 /// The attribute bits of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attributes(pub i16);
@@ -22,6 +34,15 @@ impl Attributes {
     #[must_use]
     pub const fn codec(self) -> i16 {
         self.0 & 0x07
+    }
+
+    /// These attributes with bit 3 as the timestamp type wants it.
+    #[must_use]
+    pub const fn with_timestamp_type(self, timestamp_type: TimestampType) -> Self {
+        match timestamp_type {
+            TimestampType::CreateTime => Self(self.0 & !Self::LOG_APPEND_TIME),
+            TimestampType::LogAppendTime => Self(self.0 | Self::LOG_APPEND_TIME),
+        }
     }
 
     /// Whether the given bit is set.
@@ -140,6 +161,32 @@ impl BatchHeader {
     #[must_use]
     pub const fn is_transactional(&self) -> bool {
         self.attributes.has(Attributes::TRANSACTIONAL)
+    }
+
+    /// The codec of the records; `None` for a number that no codec has.
+    #[must_use]
+    pub const fn compression(&self) -> Option<Compression> {
+        Compression::of(self.attributes.codec())
+    }
+
+    /// Whose clock the timestamps come from.
+    #[must_use]
+    pub const fn timestamp_type(&self) -> TimestampType {
+        if self.attributes.has(Attributes::LOG_APPEND_TIME) {
+            TimestampType::LogAppendTime
+        } else {
+            TimestampType::CreateTime
+        }
+    }
+
+    /// When the batch may be cleaned away, in ms: a marker's delete horizon (spec 8.9).
+    #[must_use]
+    pub const fn delete_horizon_ms(&self) -> Option<i64> {
+        if self.attributes.has(Attributes::DELETE_HORIZON) {
+            Some(self.base_timestamp)
+        } else {
+            None
+        }
     }
 
     /// Whether the batch holds a control record.

@@ -4,18 +4,48 @@
 //! handed anything else. A [`StoredBatch`] is the same batch at its place in the log: the header's
 //! offset and leader epoch lie before the CRC's range, so placing it copies 61 bytes and shares
 //! the payload.
+//!
+//! [`screen`] is the work of a connection's task: everything about a producer's batch that needs
+//! no topic configuration is found out there, decompression included. [`records`] walks a batch,
+//! [`batches`] walks a segment, [`BatchBuilder`] and [`control_batch`] make what the broker itself
+//! writes (spec 6.6, 9.1).
 
+mod build;
+mod compress;
+mod fault;
 mod header;
+mod records;
+mod screen;
+mod view;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
-pub use self::header::{Attributes, BatchHeader};
+use crate::types::Offset;
+
+pub use self::build::{BatchBuilder, control_batch, parse_marker};
+pub use self::compress::Compression;
+pub use self::fault::{BatchFault, FaultReason, FaultScope};
+pub use self::header::{Attributes, BatchHeader, TimestampType};
+pub use self::records::{HoldsRecords, Record, RecordHeader, Records, records};
+pub use self::screen::{Batches, ScreenLimits, Screened, batches, screen};
 
 /// Exactly one complete batch whose length and CRC were verified.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CheckedBatch {
     header: BatchHeader,
     bytes: Bytes,
+    facts: Option<RecordFacts>,
+}
+
+/// What walking the records found, so that a partition decides without walking them again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RecordFacts {
+    /// Smallest timestamp of a record, in ms.
+    pub(crate) min_timestamp: i64,
+    /// Largest timestamp of a record, in ms.
+    pub(crate) max_timestamp: i64,
+    /// Whether a record has no key.
+    pub(crate) has_null_key: bool,
 }
 
 impl CheckedBatch {
@@ -29,6 +59,56 @@ impl CheckedBatch {
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
+    }
+
+    /// Bytes of the whole batch.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What follows the header, compressed or not.
+    #[must_use]
+    pub fn payload(&self) -> Bytes {
+        self.bytes.slice(BatchHeader::LENGTH..)
+    }
+
+    /// What is known of the records; the header's word for a batch that nobody walked.
+    pub(crate) fn facts(&self) -> RecordFacts {
+        self.facts.unwrap_or(RecordFacts {
+            min_timestamp: self.header.base_timestamp,
+            max_timestamp: self.header.max_timestamp,
+            has_null_key: false,
+        })
+    }
+
+    /// The batch at its place in the log, sharing the payload.
+    ///
+    /// With `log_append_time_ms` (LogAppendTime topics) every record gets that time; without, the
+    /// batch is CreateTime and its largest timestamp is the one its records have. Only when that
+    /// changes a field under the CRC is the CRC computed again.
+    #[must_use]
+    pub fn store_at(
+        self,
+        base_offset: Offset,
+        leader_epoch: i32,
+        log_append_time_ms: Option<i64>,
+    ) -> StoredBatch {
+        let mut header = self.header;
+        header.base_offset = base_offset;
+        header.partition_leader_epoch = leader_epoch;
+        header.attributes = header.attributes.with_timestamp_type(match log_append_time_ms {
+            Some(_) => TimestampType::LogAppendTime,
+            None => TimestampType::CreateTime,
+        });
+        header.max_timestamp = log_append_time_ms.unwrap_or(self.facts().max_timestamp);
+        let records = self.payload();
+        if header.attributes != self.header.attributes
+            || header.max_timestamp != self.header.max_timestamp
+        {
+            header.crc = crc_of(&header, &records);
+        }
+        StoredBatch { head: encode_head(&header), header, records }
     }
 }
 
@@ -52,22 +132,58 @@ impl StoredBatch {
     pub fn parts(&self) -> [Bytes; 2] {
         [self.head.clone(), self.records.clone()]
     }
+
+    /// Offset of the first record.
+    #[must_use]
+    pub const fn base_offset(&self) -> Offset {
+        self.header.base_offset
+    }
+
+    /// Offset of the last record.
+    #[must_use]
+    pub const fn last_offset(&self) -> Offset {
+        self.header.last_offset()
+    }
+
+    /// Bytes of the whole batch.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.head.len() + self.records.len()
+    }
+
+    /// The whole batch in one piece; copies it.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(self.size());
+        out.extend_from_slice(&self.head);
+        out.extend_from_slice(&self.records);
+        out.freeze()
+    }
 }
 
-/// What screening found in one partition's record set of a Produce request.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Screened {
-    /// One good batch.
-    Batch(CheckedBatch),
-    /// No batch at all: null, or too few bytes for one.
-    Empty,
-    /// Something that is refused; which code it gets depends on the topic too.
-    Fault(BatchFault),
+impl From<CheckedBatch> for StoredBatch {
+    /// A batch that came with its place, out of a log; shares all of it.
+    fn from(batch: CheckedBatch) -> Self {
+        Self {
+            header: batch.header,
+            head: batch.bytes.slice(..BatchHeader::LENGTH),
+            records: batch.payload(),
+        }
+    }
 }
 
-/// Why a record set is refused.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum BatchFault {
-    /// (being built: the reasons of spec 2.1, rows 5 and 11 to 20)
-    Crc,
+fn encode_head(header: &BatchHeader) -> Bytes {
+    let mut head = BytesMut::with_capacity(BatchHeader::LENGTH);
+    header.encode(&mut head);
+    head.freeze()
 }
+
+/// The CRC-32C of a batch with this header and payload.
+fn crc_of(header: &BatchHeader, records: &[u8]) -> u32 {
+    let head = encode_head(header);
+    let covered = head.get(BatchHeader::CRC_START..).unwrap_or_default();
+    crc32c::crc32c_append(crc32c::crc32c(covered), records)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! Why a partition refuses something; `crate::error` gives each its Kafka code.
+
+use alloc::vec::Vec;
+
+use crate::types::{Offset, ProducerEpoch, ProducerId};
+
+/// What is wrong with one record of a refused batch (`record_errors`, Produce v8 and newer).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecordError {
+    /// The record's index in the batch.
+    pub index: i32,
+    /// What is wrong, for people.
+    pub message: &'static str,
+}
+
+/// Why a batch or a marker was not appended. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum AppendError {
+    /// The batch is above `max.message.bytes`.
+    #[error("the batch has {size} bytes, more than max.message.bytes = {max}")]
+    MessageTooLarge {
+        /// Bytes of the batch.
+        size: usize,
+        /// The topic's limit.
+        max: i32,
+    },
+    /// The batch does not fit into a segment.
+    #[error("the batch has {size} bytes, more than segment.bytes = {segment_bytes}")]
+    RecordListTooLarge {
+        /// Bytes of the batch.
+        size: usize,
+        /// The topic's segment size.
+        segment_bytes: u32,
+    },
+    /// Records that the topic's settings forbid.
+    #[error("{} of the batch's records are invalid", errors.len())]
+    InvalidRecords {
+        /// Whether one of them is refused for its timestamp, which decides the code.
+        timestamp: bool,
+        /// The records.
+        errors: Vec<RecordError>,
+    },
+    /// A control batch that is no marker of the coordinator's.
+    #[error("only a coordinator writes control records")]
+    ControlBatch,
+    /// An epoch below the one the partition knows: a zombie.
+    #[error("producer {producer_id} has epoch {producer_epoch}, the partition knows {current}")]
+    InvalidProducerEpoch {
+        /// Who wrote.
+        producer_id: ProducerId,
+        /// The epoch it wrote with.
+        producer_epoch: ProducerEpoch,
+        /// The epoch in the partition.
+        current: ProducerEpoch,
+    },
+    /// A gap, an overlap, or a batch too old to be remembered.
+    #[error("producer {producer_id} sent sequence {sequence}, the partition expects {expected}")]
+    OutOfOrderSequence {
+        /// Who wrote.
+        producer_id: ProducerId,
+        /// The first sequence of the batch.
+        sequence: i32,
+        /// What would have been taken.
+        expected: i32,
+    },
+    /// The batch begins a transaction here that nobody has verified.
+    #[error("the partition was not added to the transaction of producer {producer_id}")]
+    NotVerified {
+        /// Who wrote.
+        producer_id: ProducerId,
+    },
+    /// A batch outside the transaction that its producer has open.
+    #[error("producer {producer_id} has a transaction open and sent a batch outside it")]
+    NotTransactional {
+        /// Who wrote.
+        producer_id: ProducerId,
+    },
+    /// A marker of a coordinator that another one has replaced.
+    #[error("coordinator epoch {coordinator_epoch} is below {current}")]
+    CoordinatorFenced {
+        /// The epoch of the marker.
+        coordinator_epoch: i32,
+        /// The newest epoch the partition knows.
+        current: i32,
+    },
+    /// There are no offsets left.
+    #[error("the log has no offsets left")]
+    OffsetsExhausted,
+}
+
+/// An offset that the log does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("offset {offset} is not in [{log_start}, {log_end}]")]
+pub struct OffsetOutOfRange {
+    /// What was asked for.
+    pub offset: Offset,
+    /// First offset of the log.
+    pub log_start: Offset,
+    /// Offset of the next record.
+    pub log_end: Offset,
+}

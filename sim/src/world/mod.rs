@@ -254,10 +254,9 @@ impl World {
     }
 
     fn producers_done(&self) -> bool {
-        self.clients.iter().all(|client| match client {
-            Client::Producer(producer) => Client::is_done(&Client::Producer(producer.clone())),
-            _ => true,
-        })
+        self.clients
+            .iter()
+            .all(|client| !matches!(client, Client::Producer(_)) || client.is_done())
     }
 
     fn wind_down(&mut self) {

@@ -16,12 +16,11 @@ impl From<&crate::batch::BatchFault> for ErrorCode {
             | Reason::DamagedSecond
             | Reason::TooShort(_)
             | Reason::Crc => Self::CorruptMessage,
-            // Kafka meets these as exceptions that no rule foresaw (conformance `bad-lengths`,
-            // `bad-codec`).
-            Reason::LengthOverflow(_) | Reason::UnknownCodec(_) | Reason::Undecodable => {
-                Self::UnknownServerError
-            }
-            Reason::ZstdTooOld => Self::UnsupportedCompressionType,
+            // Kafka meets these as exceptions that no rule foresaw and answers
+            // UNKNOWN_SERVER_ERROR; what a client sent is the client's error (decision 0005).
+            Reason::LengthOverflow(_) => Self::CorruptMessage,
+            Reason::UnknownCodec(_) | Reason::ZstdTooOld => Self::UnsupportedCompressionType,
+            Reason::Undecodable => Self::InvalidRecord,
             _ => Self::InvalidRecord,
         }
     }
@@ -51,5 +50,98 @@ impl From<&crate::partition::AppendError> for ErrorCode {
 impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
     fn from(_: &crate::partition::OffsetOutOfRange) -> Self {
         Self::OffsetOutOfRange
+    }
+}
+
+// ---- txn ----
+
+impl From<&crate::txn::TxnError> for ErrorCode {
+    fn from(error: &crate::txn::TxnError) -> Self {
+        (*error).into()
+    }
+}
+
+impl From<crate::txn::TxnError> for ErrorCode {
+    fn from(error: crate::txn::TxnError) -> Self {
+        use crate::txn::TxnError;
+        match error {
+            TxnError::InvalidRequest => Self::InvalidRequest,
+            TxnError::LoadInProgress | TxnError::ProducerIdsNotAvailable => {
+                Self::CoordinatorLoadInProgress
+            }
+            TxnError::NotCoordinator => Self::NotCoordinator,
+            TxnError::NotAvailable => Self::CoordinatorNotAvailable,
+            TxnError::InvalidProducerIdMapping => Self::InvalidProducerIdMapping,
+            TxnError::ProducerFenced => Self::ProducerFenced,
+            TxnError::ConcurrentTransactions => Self::ConcurrentTransactions,
+            TxnError::InvalidTxnState => Self::InvalidTxnState,
+            TxnError::InvalidTransactionTimeout => Self::InvalidTransactionTimeout,
+            TxnError::TwoPhaseCommitDisabled => Self::TransactionalIdAuthorizationFailed,
+            TxnError::KeepPreparedUnsupported | TxnError::VersionNotEnabled => {
+                Self::UnsupportedVersion
+            }
+            TxnError::TransactionAbortable => Self::TransactionAbortable,
+            TxnError::TransactionalIdNotFound => Self::TransactionalIdNotFound,
+            TxnError::InvalidRegularExpression => Self::InvalidRegularExpression,
+            TxnError::Unknown => Self::UnknownServerError,
+        }
+    }
+}
+
+// ---- group and meta ----
+
+impl From<&crate::group::GroupError> for ErrorCode {
+    fn from(error: &crate::group::GroupError) -> Self {
+        use crate::group::GroupError;
+        match error {
+            GroupError::Loading => Self::CoordinatorLoadInProgress,
+            GroupError::NotCoordinator => Self::NotCoordinator,
+            GroupError::Dead => Self::CoordinatorNotAvailable,
+            GroupError::InvalidGroupId => Self::InvalidGroupId,
+            GroupError::IllegalGeneration => Self::IllegalGeneration,
+            GroupError::GroupIdNotFound => Self::GroupIdNotFound,
+            GroupError::UnknownMember => Self::UnknownMemberId,
+            GroupError::NonEmptyGroup => Self::NonEmptyGroup,
+            GroupError::MetadataTooLarge => Self::OffsetMetadataTooLarge,
+            GroupError::Log(code) => offsets_write_code(*code),
+        }
+    }
+}
+
+/// What a client of the group coordinator sees of a failed verification or append (spec 4.5,
+/// Kafka's `CoordinatorOperationExceptionHelper`).
+fn offsets_write_code(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::NetworkException => ErrorCode::CoordinatorLoadInProgress,
+        ErrorCode::UnknownTopicOrPartition
+        | ErrorCode::NotEnoughReplicas
+        | ErrorCode::RequestTimedOut => ErrorCode::CoordinatorNotAvailable,
+        ErrorCode::NotLeaderOrFollower | ErrorCode::KafkaStorageError => ErrorCode::NotCoordinator,
+        ErrorCode::MessageTooLarge
+        | ErrorCode::RecordListTooLarge
+        | ErrorCode::InvalidFetchSize => ErrorCode::UnknownServerError,
+        other => other,
+    }
+}
+
+// meta
+impl From<&crate::meta::MetaError> for ErrorCode {
+    fn from(error: &crate::meta::MetaError) -> Self {
+        use crate::meta::MetaError;
+        match error {
+            MetaError::InvalidName(_) | MetaError::NameCollision(_) => Self::InvalidTopicException,
+            MetaError::TopicExists => Self::TopicAlreadyExists,
+            MetaError::DuplicateInRequest
+            | MetaError::Internal
+            | MetaError::AssignmentWithCounts => Self::InvalidRequest,
+            MetaError::UnknownTopic => Self::UnknownTopicOrPartition,
+            MetaError::UnknownTopicId => Self::UnknownTopicId,
+            MetaError::InvalidPartitions => Self::InvalidPartitions,
+            MetaError::TooManyPartitions => Self::PolicyViolation,
+            MetaError::InvalidReplicationFactor => Self::InvalidReplicationFactor,
+            MetaError::InvalidAssignment(_) => Self::InvalidReplicaAssignment,
+            MetaError::InvalidConfig { .. } => Self::InvalidConfig,
+            MetaError::ProducerIdsExhausted | MetaError::Damaged(_) => Self::UnknownServerError,
+        }
     }
 }

@@ -86,9 +86,138 @@ marks! {
     /// Records of an open transaction were deleted.
     OpenTransactionDeleted = "partition.txn.deleted_open",
     // txn
+    /// The decision of a transaction was persisted.
+    TxnPreparePersisted = "txn.prepare.persisted",
+    /// Every marker of a commit is written, and so is CompleteCommit.
+    TxnCompletedCommit = "txn.complete.commit",
+    /// Every marker of an abort is written, and so is CompleteAbort.
+    TxnCompletedAbort = "txn.complete.abort",
+    /// Writing Complete* failed and is to be tried again.
+    TxnCompleteRetry = "txn.complete.retry",
+    /// A load found a decided commit and went on with its markers.
+    TxnRecoveryPrepareCommit = "txn.recovery.prepare_commit",
+    /// A load found a decided abort and went on with its markers.
+    TxnRecoveryPrepareAbort = "txn.recovery.prepare_abort",
+    /// A load skipped a record it could not read.
+    TxnLoadRecordSkipped = "txn.load.record_skipped",
+    /// The timeout sweep's abort was persisted.
+    TxnTimeoutAbort = "txn.timeout.abort",
+    /// A repeated EndTxn was answered as the first.
+    TxnEndRetryAnswered = "txn.end.retry_answered",
+    /// EndTxn v5 aborted a transaction that never began.
+    TxnEndEmptyAbort = "txn.end.empty_abort",
+    /// A commit came after the coordinator itself had aborted the transaction.
+    TxnEndCommitAfterTimeout = "txn.end.commit_after_timeout",
+    /// InitProducerId found an open transaction and aborts it.
+    TxnInitFencesOpen = "txn.init.fences_open",
+    /// A repeated InitProducerId was answered with the epoch of the first.
+    TxnInitRetryAnswered = "txn.init.retry_answered",
+    /// An exhausted epoch made a transactional id change its producer id.
+    TxnPidRotated = "txn.pid.rotated",
+    /// A marker was not written and is to be tried again.
+    TxnMarkerRetry = "txn.marker.retry",
+    /// A leader refused a marker because somebody newer was there.
+    TxnMarkerGivenUp = "txn.marker.given_up",
+    /// An append to the transaction log failed, and its transition was taken back.
+    TxnAppendFailedPendingCleared = "txn.append.failed_pending_cleared",
+    /// The outcome of an append came after its partition had moved.
+    TxnAppendOverlookedAfterMove = "txn.append.overlooked_after_move",
+    /// A TV2 request came to a cluster whose transaction.version is below 2.
+    TxnVersionNotEnabled = "txn.version.not_enabled",
+    /// A transactional id expired.
+    TxnIdExpired = "txn.expiry.id_removed",
+    /// An expiry sweep needed more than one batch of tombstones.
+    TxnExpirySeveralBatches = "txn.expiry.several_batches",
     // store
+    /// A journal file's last frame was torn, stale or foreign: the scan ended before the file did.
+    JournalTornTail = "store.journal.torn_tail",
+    /// The journal went on in its other file.
+    JournalSwitched = "store.journal.switched",
+    /// Both journal files are full; turns wait for a checkpoint.
+    JournalStalled = "store.journal.stalled",
+    /// A journal write failed; its turns failed with it.
+    StoreWriteFailed = "store.write.failed",
+    /// A sync failed; the store serves no appends any more.
+    StoreSyncFailed = "store.sync.failed",
+    /// A log went on in a new segment.
+    SegmentRolled = "store.segment.rolled",
+    /// A segment write failed and is to be tried again.
+    SegmentWriteRetried = "store.segment.write_retried",
+    /// A checkpoint became durable.
+    CheckpointDone = "store.checkpoint.done",
+    /// A checkpoint was given up and is to be tried again.
+    CheckpointRetried = "store.checkpoint.retried",
+    /// There was no good checkpoint file.
+    RecoveryNoCheckpoint = "store.recovery.no_checkpoint",
+    /// Turns were replayed from the journal.
+    RecoveryReplayed = "store.recovery.replayed",
+    /// A log's segments were read from the start.
+    RecoveryFullScan = "store.recovery.full_scan",
+    /// A snapshot was missing, short or damaged.
+    RecoverySnapshotIgnored = "store.recovery.snapshot_ignored",
+    /// A segment was cut at its first bad batch, above what a checkpoint covers.
+    RecoverySegmentCut = "store.recovery.segment_cut",
+    /// Durable bytes are damaged: the log, or the node, is not served.
+    RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read was answered from a segment file.
+    ReadFromFile = "store.read.from_file",
+    /// A batch from a segment file was damaged and not served.
+    ReadCorrupt = "store.read.corrupt",
     // group
+    /// A marker found a commit in the log that is newer than the transaction's offset.
+    GroupPendingOlderThanCommitted = "group.marker.older_than_committed",
+    /// Every partition of a commit was refused, so nothing is written.
+    GroupCommitNothingLeft = "group.commit.nothing_left",
+    /// A stable fetch met an offset that is appended and not yet persisted.
+    GroupFetchSeesUnpersistedStage = "group.fetch.unpersisted_stage",
+    /// A committed offset belongs to a deleted namesake of the topic.
+    GroupFetchOtherTopicId = "group.fetch.other_topic_id",
+    /// A partition of the offsets topic holds a record that cannot be read.
+    GroupLoadFailed = "group.load.failed",
+    /// The partition was resigned while a commit was being written.
+    GroupResignedWhileWriting = "group.resign.while_writing",
+    /// The log refused a commit.
+    GroupAppendFailed = "group.append.failed",
+    /// Offsets expired that nobody committed for too long.
+    GroupOffsetsExpired = "group.offsets.expired",
+    // meta
+    /// A topic's creation could not be written.
+    MetaCreationFailed = "meta.create.failed",
+    /// A topic's deletion could not be written.
+    MetaDeletionFailed = "meta.delete.failed",
     // node
+    /// Turns that did not become durable were taken back.
+    TurnsFailed = "node.turns_failed",
+    /// A turn was about to outgrow a frame of the journal and was split.
+    LargeTurnSplit = "node.large_turn_split",
+    /// An abort marker is on disk.
+    AbortMarkerPersisted = "node.abort_marker_persisted",
+    /// A marker went to a topic that is gone for good.
+    MarkerToDeletedTopic = "node.marker_to_deleted_topic",
+    /// A marker went to a partition whose log is not open yet (P09, P18).
+    MarkerToUnopenedLog = "node.marker_to_unopened_log",
+    /// Files of a topic whose deletion was persisted were found at a start.
+    StrayLogDropped = "node.boot.stray_log_dropped",
+    /// A topic whose creation was persisted had no log at a start.
+    MissingLogCreated = "node.boot.missing_log_created",
+    /// The creation of a log could not be written.
+    LogCreationFailed = "node.log_creation_failed",
+    /// A coordinator's log could not be read.
+    LoadFailed = "node.load_failed",
+    /// A Produce waited longer than its timeout.
+    ProduceTimedOut = "api.produce.timed_out",
+    /// A Produce with acks=0 failed, so its connection was closed.
+    UnacknowledgedProduceFailed = "api.produce.unacknowledged_failed",
+    /// The coordinator does not know the transaction of a Produce.
+    ProduceNotAdded = "api.produce.not_added",
+    /// A Produce met its last transaction still ending, and asks again.
+    VerifyRetried = "api.produce.verify_retried",
+    /// One bad partition spoiled an AddPartitionsToTxn (P31).
+    AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
+    /// A Fetch was answered from a file.
+    FetchReadsFile = "api.fetch.reads_file",
+    /// A ListOffsets by timestamp read a file.
+    ListOffsetsReadsFile = "api.list_offsets.reads_file",
 }
 
 impl Mark {

@@ -23,20 +23,22 @@ while (($#)); do
 done
 ((${#patches[@]})) || patches=("$here"/*.patch)
 
-mkdir -p "$work/tree"
+mkdir -p "$work"
+# Outside of any repository, git applies patches to plain files.
+export GIT_CEILING_DIRECTORIES=$work
 failed=0
 printf '%-34s %-10s %s\n' mutant seeds found
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
   # Times are kept, so that cargo builds again only what the patches touch.
   rsync -a --delete --exclude /target --exclude .git "$root/" "$work/tree/"
-  if ! git -C "$work/tree" apply --check "$patch" 2>"$work/$name.log"; then
+  if ! (cd "$work/tree" && git apply --check "$patch") 2>"$work/$name.log"; then
     printf '%-34s %-10s %s\n' "$name" - "THE PATCH DOES NOT APPLY: $(head -1 "$work/$name.log")"
     failed=1
     continue
   fi
-  touched=$(git -C "$work/tree" apply --numstat "$patch" | cut -f3)
-  git -C "$work/tree" apply "$patch"
+  touched=$(cd "$work/tree" && git apply --numstat "$patch" | cut -f3)
+  (cd "$work/tree" && git apply "$patch")
   (cd "$work/tree" && touch $touched)
   if ! (cd "$work/tree" && CARGO_TARGET_DIR="$work/target" cargo build -q -p verdict-sim --profile sim) 2>"$work/$name.log"; then
     printf '%-34s %-10s %s\n' "$name" - "DOES NOT BUILD, see $work/$name.log"

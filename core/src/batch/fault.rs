@@ -39,6 +39,9 @@ pub struct BatchFault {
 }
 
 impl BatchFault {
+    /// The fault of [`super::Screened::Empty`], for whoever answers it like the others.
+    pub const EMPTY: Self = Self::of(FaultReason::NoBatch);
+
     /// A fault about something that is no producer's batch: a stored one, or a single record.
     pub(super) const fn of(reason: FaultReason) -> Self {
         Self { reason, transactional: false, size: 0, header: None }
@@ -51,6 +54,17 @@ impl BatchFault {
             transactional: header.is_transactional(),
             size: header.size(),
             header: Some(*header),
+        }
+    }
+
+    /// The index of the record at fault, where it is one record's.
+    #[must_use]
+    pub fn record(&self) -> Option<i32> {
+        match self.reason {
+            FaultReason::RecordTooLarge(index)
+            | FaultReason::BadRecord(index)
+            | FaultReason::BadOffsetDelta(index) => i32::try_from(index).ok(),
+            _ => None,
         }
     }
 

@@ -151,10 +151,10 @@ impl BatchHeader {
         if self.batch_length < 0 { 0 } else { self.batch_length as usize + Self::LOG_OVERHEAD }
     }
 
-    /// Whether a producer id is set.
+    /// Whether a producer id is set; like Kafka's, every negative one counts as none.
     #[must_use]
     pub const fn has_producer(&self) -> bool {
-        self.producer_id != NO_PRODUCER_ID
+        self.producer_id > NO_PRODUCER_ID
     }
 
     /// Whether the batch belongs to a transaction.

@@ -14,6 +14,7 @@ mod build;
 mod compress;
 mod fault;
 mod header;
+mod parts;
 mod records;
 mod screen;
 mod view;
@@ -26,6 +27,7 @@ pub use self::build::{BatchBuilder, control_batch, parse_marker};
 pub use self::compress::Compression;
 pub use self::fault::{BatchFault, FaultReason, FaultScope};
 pub use self::header::{Attributes, BatchHeader, TimestampType};
+pub use self::parts::{Headers, headers, join};
 pub use self::records::{HoldsRecords, Record, RecordHeader, Records, records};
 pub use self::screen::{Batches, ScreenLimits, Screened, batches, screen};
 

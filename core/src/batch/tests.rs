@@ -57,7 +57,7 @@ fn packed(batch: &CheckedBatch, codec: i16, records: &[u8]) -> Bytes {
 fn code(screened: &Screened) -> ErrorCode {
     match screened {
         Screened::Batch(_) => ErrorCode::None,
-        Screened::Empty => ErrorCode::InvalidRecord,
+        Screened::Empty => ErrorCode::from(&BatchFault::EMPTY),
         Screened::Fault(fault) => ErrorCode::from(fault),
     }
 }
@@ -83,7 +83,7 @@ fn a_commit_marker_has_kafkas_bytes() {
         00000042\
         ffffffff\
         02\
-        CRC_____\
+        665f4398\
         0030\
         00000000\
         0102030405060708\
@@ -101,8 +101,7 @@ fn a_commit_marker_has_kafkas_bytes() {
         0c\
         000000000003\
         00";
-    let crc = hex(&crc32c::crc32c(&batch.bytes()[21..]).to_be_bytes());
-    assert_eq!(hex(batch.bytes()), golden.replace("CRC_____", &crc));
+    assert_eq!(hex(batch.bytes()), golden);
     assert_eq!(parse_marker(&batch), Some((Decision::Commit, 3)));
     let abort = control_batch(&Marker { decision: Decision::Abort, ..marker }, 0);
     assert_eq!(parse_marker(&abort), Some((Decision::Abort, 3)));
@@ -202,6 +201,11 @@ fn lengths_and_counts_are_answered_as_kafka_answers_them() {
         ("magic 1", patched(&one, &[(16, &[1])]), ErrorCode::InvalidRecord),
         ("magic 3", patched(&one, &[(16, &[3])]), ErrorCode::CorruptMessage),
         ("magic -1", patched(&one, &[(16, &[255])]), ErrorCode::CorruptMessage),
+        (
+            "producer id -2, no sequence",
+            patched(&one, &[(43, &(-2_i64).to_be_bytes()), (53, &int(-1))]),
+            ErrorCode::None,
+        ),
         ("no records", BatchBuilder::new(0).build().bytes().to_vec(), ErrorCode::InvalidRecord),
         ("two batches", [one.bytes().as_ref(), one.bytes()].concat(), ErrorCode::InvalidRecord),
         ("half behind", [one.bytes(), &one.bytes()[..30]].concat(), ErrorCode::None),
@@ -303,6 +307,61 @@ fn batches_end_before_an_incomplete_one_and_after_a_damaged_one() {
     damaged[last] ^= 1;
     let found: Vec<_> = batches(damaged.into()).map(|batch| batch.is_ok()).collect();
     assert_eq!(found, [true, false]);
+}
+
+/// Five records "verdict verdict verdict verdict verdict", sent by Kafka's console producer and
+/// stored by Apache Kafka 4.4.0.
+const WRITTEN_BY_KAFKA: [(Compression, &str); 4] = [
+    (
+        Compression::Gzip,
+        "00000000000000000000006600000000024505144a000100000004000001a22a50076e000001a22a\
+        5007760000000000000007000000000000000000051f8b08000000000000ff8b62606060f42b4b2d\
+        4ac94c2e512040334431083091a49a8524d56c24a9e6205e350036cd48c8e6000000",
+    ),
+    (
+        Compression::Snappy,
+        "000000000000000000000074000000000204a6e234000200000004000001a22a500f59000001a22a\
+        500ff300000000000000080000000000000000000582534e41505059000000000100000001000000\
+        2fea01345a000000014e76657264696374207a080014005c00b20202ae2f0008b40204b62f000006\
+        b62f000008a62f00",
+    ),
+    (
+        Compression::Lz4,
+        "000000000000000000000070000000000281ca7cc5000300000004000001a22a50157b000001a22a\
+        5015a900000000000000090000000000000000000504224d1860408230000000ef5a000000014e76\
+        6572646963742008000c5f005a005c022e001a1f042e001a1f062e001a1f082e0012506469637400\
+        00000000",
+    ),
+    (
+        Compression::Zstd,
+        "0000000000000000000000650000000002951e5265000400000004000001a22a501b25000001a22a\
+        501b74000000000000000a0000000000000000000528b52ffd0058440100c85a000000014e766572\
+        6469637420005c009a010204069e01080500013401f306265b2a135e5394010000",
+    ),
+];
+
+fn unhex(text: &str) -> Bytes {
+    let digits: Vec<u8> =
+        text.chars().map(|digit| digit.to_digit(16).expect("a hex digit") as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+#[test]
+fn what_kafka_compressed_is_read_and_passes_the_screen() {
+    for (codec, text) in WRITTEN_BY_KAFKA {
+        let bytes = unhex(text);
+        let batch = batches(bytes.clone()).next().expect("one").expect("its CRC fits");
+        assert_eq!(batch.header().compression(), Some(codec));
+        let all: Vec<_> = records(&batch).collect::<Result<_, _>>().expect("reads");
+        assert_eq!(all.len(), 5, "{codec:?}");
+        for record in all {
+            assert_eq!(
+                record.value.as_deref(),
+                Some(&b"verdict verdict verdict verdict verdict"[..])
+            );
+        }
+        assert!(matches!(look(&bytes), Screened::Batch(_)), "{codec:?}");
+    }
 }
 
 fn any_bytes() -> impl Strategy<Value = Option<Bytes>> {

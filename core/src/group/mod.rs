@@ -1,1 +1,368 @@
-//! (being built)
+//! The group coordinator: committed offsets of groups, kept in `__consumer_offsets`.
+//!
+//! For now groups have no members (Kafka's simple classic groups): their states are Empty and
+//! Dead, and they accept whoever names no generation. Calls go in, [`GroupEffect`]s come out;
+//! the coordinator never touches a partition itself.
+//!
+//! # Rules
+//! * Memory changes only when the record is persisted: in [`GroupCoordinator::appended`] with
+//!   `Ok`, in [`GroupCoordinator::marker`], and while loading. All three go through the same
+//!   replay, so memory equals a replay of the log (spec 9.4). A failed append leaves nothing
+//!   behind (P27).
+//! * The caller reports persisted appends and markers of one partition in the order of the log.
+//! * Offsets of a transaction become visible at its marker, unless the log holds a newer commit.
+
+mod commit;
+mod delete;
+mod error;
+mod expiry;
+mod fetch;
+#[cfg(test)]
+mod model_tests;
+mod offsets;
+pub mod records;
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use self::offsets::Shard;
+use self::records::{GroupKey, OffsetValue};
+use crate::batch::BatchHeader;
+use crate::codec::RecordFault;
+use crate::error::ErrorCode;
+use crate::io::RequestId;
+use crate::types::{Decision, Offset, ProducerId, TopicPartition, partition_for};
+
+pub use self::commit::{CommitPartition, OffsetCommit, TxnOffsets};
+pub use self::error::GroupError;
+pub use self::fetch::{Fetched, FetchedOffset};
+
+/// A group's id. OffsetCommit and OffsetFetch accept "", TxnOffsetCommit does not.
+pub type GroupId = Arc<str>;
+
+/// Names an append of the group coordinator until its result comes back; never reused in one
+/// life of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppendId(pub u64);
+
+/// What the coordinator reads of the broker's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GroupConfig {
+    /// `offsets.topic.num.partitions`; must not change once the topic exists.
+    pub partitions: i32,
+    /// `offset.metadata.max.bytes`, which Kafka counts in UTF-16 units.
+    pub offset_metadata_units_max: usize,
+    /// `offsets.retention.minutes`, in ms: how long an offset without an expire timestamp of its
+    /// own is kept after its commit.
+    pub offsets_retention_ms: i64,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            partitions: 50,
+            offset_metadata_units_max: 4096,
+            offsets_retention_ms: 10_080 * 60_000,
+        }
+    }
+}
+
+/// What the coordinator wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GroupEffect {
+    /// Append one batch to a partition of `__consumer_offsets`, origin coordinator; the result
+    /// comes back through [`GroupCoordinator::appended`].
+    Append {
+        /// Comes back with the result.
+        id: AppendId,
+        /// The partition of `__consumer_offsets`.
+        partition: i32,
+        /// Keys and values; a null value is a tombstone.
+        records: Vec<(Bytes, Option<Bytes>)>,
+        /// For offsets of a transaction, whose: the batch is transactional, with sequence -1.
+        txn: Option<TxnOffsets>,
+    },
+    /// Answer a request.
+    Reply {
+        /// The request.
+        to: RequestId,
+        /// Its answer.
+        reply: GroupReply,
+    },
+}
+
+/// An answer of the coordinator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum GroupReply {
+    /// To [`GroupCoordinator::commit`] and [`GroupCoordinator::commit_txn`]: one result for each
+    /// partition asked for, in the order of the request.
+    Commit(Vec<(TopicPartition, Result<(), GroupError>)>),
+    /// To [`GroupCoordinator::delete_group`].
+    Deleted(Result<(), GroupError>),
+}
+
+/// The state of a group without members, by Kafka's names. A group that never was has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GroupState {
+    /// It has no members.
+    Empty,
+    /// Its deletion is being written.
+    Dead,
+}
+
+/// One batch of a partition as it is loaded.
+#[derive(Clone, Copy, Debug)]
+pub enum LoadedBatch<'a> {
+    /// A data batch: offset, key and value of each record. Records without key are skipped.
+    Records(&'a [(Offset, Option<Bytes>, Option<Bytes>)]),
+    /// A control batch with a transaction marker.
+    Marker(Decision),
+}
+
+/// Where a partition of `__consumer_offsets` is with this node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Loading(Shard),
+    Active(Shard),
+    /// A record could not be read: answered as not coordinated here, never in part.
+    Failed,
+}
+
+/// A record, decoded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Entry {
+    key: GroupKey,
+    value: Option<OffsetValue>,
+}
+
+impl Entry {
+    fn is_of(&self, group: &str) -> bool {
+        match &self.key {
+            GroupKey::Offset { group: other, .. } | GroupKey::Classic(other) => **other == *group,
+            GroupKey::Other(_) => false,
+        }
+    }
+}
+
+/// What an append in flight is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Purpose {
+    Commit { to: RequestId, answer: Vec<(TopicPartition, Result<(), GroupError>)> },
+    Delete { to: RequestId, group: GroupId },
+    Cleanup,
+}
+
+/// An append whose result is not known yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InFlight {
+    partition: i32,
+    txn: Option<TxnOffsets>,
+    entries: Vec<Entry>,
+    purpose: Purpose,
+}
+
+/// The coordinator of every group whose partition of `__consumer_offsets` this node leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GroupCoordinator {
+    config: GroupConfig,
+    shards: BTreeMap<i32, Phase>,
+    in_flight: BTreeMap<AppendId, InFlight>,
+    next_append: u64,
+    effects: VecDeque<GroupEffect>,
+}
+
+impl GroupCoordinator {
+    /// A coordinator that owns nothing yet.
+    #[must_use]
+    pub const fn new(config: GroupConfig) -> Self {
+        Self {
+            config,
+            shards: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            next_append: 0,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// The next thing to be done, in order.
+    pub fn poll_effect(&mut self) -> Option<GroupEffect> {
+        self.effects.pop_front()
+    }
+
+    /// Begins loading a partition; until [`Self::loaded`], requests for it are told so.
+    pub fn load(&mut self, partition: i32) {
+        self.resign(partition);
+        self.shards.insert(partition, Phase::Loading(Shard::default()));
+    }
+
+    /// Takes one batch of a partition that is loading, in the order of the log.
+    ///
+    /// # Errors
+    /// When a record is not what its type says. The partition then stays unserved: an offset
+    /// that cannot be read is never taken for one that is not there.
+    pub fn load_batch(
+        &mut self,
+        partition: i32,
+        header: &BatchHeader,
+        batch: LoadedBatch<'_>,
+    ) -> Result<(), RecordFault> {
+        let Some(Phase::Loading(shard)) = self.shards.get_mut(&partition) else {
+            return Ok(());
+        };
+        let loaded = load_into(shard, header, batch);
+        if loaded.is_err() {
+            crate::mark!(GroupLoadFailed);
+            self.shards.insert(partition, Phase::Failed);
+        }
+        loaded
+    }
+
+    /// The last batch was loaded: the partition is served from here on.
+    pub fn loaded(&mut self, partition: i32) {
+        if let Some(phase) = self.shards.get_mut(&partition)
+            && let Phase::Loading(shard) = phase
+        {
+            *phase = Phase::Active(core::mem::take(shard));
+        }
+    }
+
+    /// The partition is another node's now: its memory goes, whoever waits is told.
+    pub fn resign(&mut self, partition: i32) {
+        self.shards.remove(&partition);
+        let ids = self.in_flight.iter().filter(|(_, one)| one.partition == partition);
+        let ids: Vec<AppendId> = ids.map(|(id, _)| *id).collect();
+        for id in ids {
+            if let Some(in_flight) = self.in_flight.remove(&id) {
+                crate::mark!(GroupResignedWhileWriting);
+                self.answer(in_flight.purpose, Err(GroupError::NotCoordinator));
+            }
+        }
+    }
+
+    /// The partition of `__consumer_offsets` that `group` belongs to.
+    ///
+    /// # Errors
+    /// When that partition is loading or not here.
+    pub fn coordinator_for(&self, group: &str) -> Result<i32, GroupError> {
+        let partition = partition_for(group, self.config.partitions);
+        match self.shards.get(&partition) {
+            Some(Phase::Active(_)) => Ok(partition),
+            Some(Phase::Loading(_)) => Err(GroupError::Loading),
+            Some(Phase::Failed) | None => Err(GroupError::NotCoordinator),
+        }
+    }
+
+    /// The state of a group; `None` when there is no such group (or it is not coordinated here).
+    #[must_use]
+    pub fn state(&self, group: &str) -> Option<GroupState> {
+        let partition = partition_for(group, self.config.partitions);
+        let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return None };
+        shard.group(group)?;
+        let dying = self.in_flight.values().any(
+            |one| matches!(&one.purpose, Purpose::Delete { group: other, .. } if **other == *group),
+        );
+        Some(if dying { GroupState::Dead } else { GroupState::Empty })
+    }
+
+    /// The ids of all groups this node serves.
+    pub fn group_ids(&self) -> impl Iterator<Item = &GroupId> {
+        let active = self.shards.values().filter_map(|phase| match phase {
+            Phase::Active(shard) => Some(shard),
+            Phase::Loading(_) | Phase::Failed => None,
+        });
+        active.flat_map(|shard| shard.groups().map(|(id, _)| id))
+    }
+
+    /// An append is persisted, its batch beginning at the given offset, or has failed with the
+    /// log's code. An id that is not known any more (the partition was resigned) is no error.
+    pub fn appended(&mut self, id: AppendId, result: Result<Offset, ErrorCode>) {
+        let Some(in_flight) = self.in_flight.remove(&id) else { return };
+        let outcome = match result {
+            Ok(base_offset) => {
+                let producer = in_flight.txn.map(|txn| txn.producer_id);
+                if let Some(Phase::Active(shard)) = self.shards.get_mut(&in_flight.partition) {
+                    for (offset, entry) in (base_offset..).zip(&in_flight.entries) {
+                        shard.replay(offset, producer, &entry.key, entry.value.as_ref());
+                    }
+                }
+                Ok(())
+            }
+            Err(code) => {
+                crate::mark!(GroupAppendFailed);
+                Err(GroupError::Log(code))
+            }
+        };
+        self.answer(in_flight.purpose, outcome);
+    }
+
+    /// A transaction marker is persisted in a partition of `__consumer_offsets`.
+    pub fn marker(&mut self, partition: i32, producer_id: ProducerId, decision: Decision) {
+        if let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) {
+            shard.marker(producer_id, decision);
+        }
+    }
+
+    fn append(&mut self, in_flight: InFlight) {
+        let id = AppendId(self.next_append);
+        self.next_append += 1;
+        let encode =
+            |entry: &Entry| (entry.key.encode(), entry.value.as_ref().map(OffsetValue::encode));
+        self.effects.push_back(GroupEffect::Append {
+            id,
+            partition: in_flight.partition,
+            records: in_flight.entries.iter().map(encode).collect(),
+            txn: in_flight.txn,
+        });
+        self.in_flight.insert(id, in_flight);
+    }
+
+    fn answer(&mut self, purpose: Purpose, outcome: Result<(), GroupError>) {
+        match purpose {
+            Purpose::Commit { to, mut answer } => {
+                for (_, result) in &mut answer {
+                    *result = result.and(outcome);
+                }
+                self.reply(to, GroupReply::Commit(answer));
+            }
+            Purpose::Delete { to, .. } => self.reply(to, GroupReply::Deleted(outcome)),
+            Purpose::Cleanup => {}
+        }
+    }
+
+    fn reply(&mut self, to: RequestId, reply: GroupReply) {
+        self.effects.push_back(GroupEffect::Reply { to, reply });
+    }
+}
+
+fn load_into(
+    shard: &mut Shard,
+    header: &BatchHeader,
+    batch: LoadedBatch<'_>,
+) -> Result<(), RecordFault> {
+    match batch {
+        LoadedBatch::Marker(decision) => shard.marker(header.producer_id, decision),
+        LoadedBatch::Records(records) => {
+            let transactional = header.is_transactional() && header.has_producer();
+            let producer = transactional.then_some(header.producer_id);
+            for (offset, key, value) in records {
+                let Some(key) = key else { continue };
+                let key = GroupKey::decode(key)?;
+                match (&key, value) {
+                    (GroupKey::Offset { .. }, Some(value)) => {
+                        let value = OffsetValue::decode(value)?;
+                        shard.replay(*offset, producer, &key, Some(&value));
+                    }
+                    (_, None) => shard.replay(*offset, producer, &key, None),
+                    // Members of classic groups are not kept yet.
+                    (GroupKey::Classic(_) | GroupKey::Other(_), Some(_)) => {}
+                }
+            }
+        }
+    }
+    Ok(())
+}

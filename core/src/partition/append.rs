@@ -50,6 +50,17 @@ pub enum Appended {
     },
 }
 
+impl Appended {
+    /// Offset of its first record.
+    #[must_use]
+    pub const fn base_offset(&self) -> Offset {
+        match self {
+            Self::New(new) => new.base_offset,
+            Self::Duplicate { base_offset, .. } => *base_offset,
+        }
+    }
+}
+
 impl Partition {
     /// Judges a data batch and gives it its place at the end of the log.
     ///
@@ -69,7 +80,7 @@ impl Partition {
             return Err(AppendError::ControlBatch);
         }
         if origin == Origin::Client {
-            records::judge(&self.config, now_ms, batch)?;
+            records::judge(&self.config, &self.topic, now_ms, batch)?;
         }
         self.judge_segment(batch.size())?;
         let entry = self.producers.get(&header.producer_id).filter(|_| header.has_producer());

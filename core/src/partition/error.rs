@@ -1,16 +1,17 @@
 //! Why a partition refuses something; `crate::error` gives each its Kafka code.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::types::{Offset, ProducerEpoch, ProducerId};
 
 /// What is wrong with one record of a refused batch (`record_errors`, Produce v8 and newer).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RecordError {
     /// The record's index in the batch.
     pub index: i32,
-    /// What is wrong, for people.
-    pub message: &'static str,
+    /// What is wrong, in Kafka's words.
+    pub message: String,
 }
 
 /// Why a batch or a marker was not appended. Nothing has changed.
@@ -32,8 +33,8 @@ pub enum AppendError {
         /// The topic's segment size.
         segment_bytes: u32,
     },
-    /// Records that the topic's settings forbid.
-    #[error("{} of the batch's records are invalid", errors.len())]
+    /// Records that the topic's settings forbid. The text is the answer's error message.
+    #[error("One or more records have been rejected due to {}", reason(*timestamp))]
     InvalidRecords {
         /// Whether one of them is refused for its timestamp, which decides the code.
         timestamp: bool,
@@ -86,6 +87,10 @@ pub enum AppendError {
     /// There are no offsets left.
     #[error("the log has no offsets left")]
     OffsetsExhausted,
+}
+
+const fn reason(timestamp: bool) -> &'static str {
+    if timestamp { "invalid timestamp" } else { "record errors" }
 }
 
 /// An offset that the log does not have.

@@ -116,6 +116,20 @@ impl Partition {
         self.leader_epoch
     }
 
+    /// This node leads it at `epoch` from the log's end on.
+    pub fn lead(&mut self, epoch: i32) {
+        self.leader_epoch = epoch;
+        self.leader_epochs.assign(epoch, self.log_end);
+    }
+
+    /// The leader epoch that a record's batch was appended in; -1 when that is unknown.
+    #[must_use]
+    pub fn epoch_of(&self, offset: Offset) -> i32 {
+        let epochs = self.leader_epochs.entries();
+        let after = epochs.partition_point(|(_, start)| *start <= offset);
+        after.checked_sub(1).and_then(|at| epochs.get(at)).map_or(-1, |(epoch, _)| *epoch)
+    }
+
     /// The leader epochs with their first offsets, ascending.
     #[must_use]
     pub fn leader_epochs(&self) -> &[(i32, Offset)] {

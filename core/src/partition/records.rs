@@ -3,18 +3,22 @@
 //! Whether anything is wrong is decided by what screening found; the records are walked again
 //! only to name the wrong ones.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::config::{LogConfig, TimestampType};
 use super::error::{AppendError, RecordError};
 use crate::batch::{CheckedBatch, records};
 use crate::mark;
+use crate::types::TopicPartition;
 
 const NO_TIMESTAMP: i64 = -1;
 
 /// Judges the keys and timestamps of a client's batch.
 pub(super) fn judge(
     config: &LogConfig,
+    topic: &TopicPartition,
     now_ms: i64,
     batch: &CheckedBatch,
 ) -> Result<(), AppendError> {
@@ -32,10 +36,10 @@ pub(super) fn judge(
     let mut timestamp = false;
     for (index, record) in records(batch).flatten().enumerate() {
         let message = if config.compacted && record.key.is_none() {
-            "Compacted topic cannot accept message without key."
+            format!("Compacted topic cannot accept message without key in topic partition {topic}.")
         } else if is_time_wrong(config, now_ms, record.timestamp, claims_append_time) {
             timestamp = true;
-            "Timestamp of message is out of range or of the wrong type."
+            time_message(config, now_ms, record.timestamp, index)
         } else {
             continue;
         };
@@ -59,6 +63,21 @@ fn is_time_wrong(
     } else {
         claims_append_time
     }
+}
+
+fn time_message(config: &LogConfig, now_ms: i64, timestamp: i64, offset: usize) -> String {
+    if config.timestamp_type == TimestampType::LogAppendTime || timestamp == NO_TIMESTAMP {
+        return format!(
+            "Invalid timestamp type in message with offset {offset}. Producer should not set \
+             timestamp type to LogAppendTime."
+        );
+    }
+    let earliest = now_ms.saturating_sub(config.timestamp_before_max_ms);
+    let latest = now_ms.saturating_add(config.timestamp_after_max_ms);
+    format!(
+        "Timestamp {timestamp} of message with offset {offset} is out of range. The timestamp \
+         should be within [{earliest}, {latest}]"
+    )
 }
 
 /// A record without a timestamp is never out of range.

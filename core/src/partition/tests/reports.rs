@@ -137,6 +137,53 @@ fn a_version_2_marker_keeps_the_verification_of_the_next_transaction() {
 }
 
 #[test]
+fn a_joined_verification_keeps_its_guard_and_takes_the_lowest_sequence() {
+    let mut log = Log::with(LogConfig::default());
+    log.plain(1);
+    let mut begin = |epoch, sequence| {
+        let begun = log.partition.begin_verification(NOW_MS, P, epoch, sequence, false);
+        (begun, log.partition.verification(P).map(|state| state.lowest_sequence))
+    };
+    let (first, lowest) = begin(0, 4);
+    assert_eq!(lowest, Some(4));
+    assert_eq!(begin(0, 2), (first.clone(), Some(2)));
+    assert_eq!(begin(0, 9), (first.clone(), Some(2)));
+    assert_eq!(begin(1, 7), (first.clone(), Some(7)));
+    let Ok(Verification::Needed(guard)) = first else { panic!("verification is needed") };
+    assert!(is_out_of_order(&log.append(txn(P, 1, 8, 1), Some(guard))), "8 is above 7");
+    assert_eq!(log.append(txn(P, 1, 7, 1), Some(guard)).map(|_| ()), Ok(()));
+}
+
+#[test]
+fn verification_refuses_a_fenced_producer_and_skips_what_is_open_or_switched_off() {
+    let mut log = Log::new();
+    log.send(txn(P, 3, 0, 1)).expect("open");
+    let begin =
+        |log: &mut Log, epoch, bump| log.partition.begin_verification(NOW_MS, P, epoch, 0, bump);
+    assert_eq!(begin(&mut log, 2, false), Ok(Verification::NotNeeded), "switched off");
+    assert!(is_fenced(&begin(&mut log, 2, true)));
+    assert_eq!(begin(&mut log, 3, true), Ok(Verification::NotNeeded), "open");
+    assert!(matches!(begin(&mut log, 4, true), Ok(Verification::Needed(_))));
+}
+
+#[test]
+fn a_coordinator_writes_without_sequences_but_not_without_a_guard() {
+    let mut log = Log::with(LogConfig::default());
+    let offsets = batch(txn(P, 0, -1, 1), NOW_MS);
+    let mut write = |guard| log.partition.append(NOW_MS, &offsets, Origin::Coordinator, guard);
+    assert_eq!(write(None), Err(AppendError::NotVerified { producer_id: P }));
+    let Ok(Verification::Needed(guard)) = log.partition.begin_verification(NOW_MS, P, 0, -1, true)
+    else {
+        panic!("verification is needed")
+    };
+    for expected in 0..3 {
+        let new = log.partition.append(NOW_MS, &offsets, Origin::Coordinator, Some(guard));
+        let Ok(Appended::New(new)) = new else { panic!("a coordinator has no duplicates") };
+        assert_eq!(new.base_offset, expected);
+    }
+}
+
+#[test]
 fn p07_a_late_marker_does_not_end_the_next_transaction() {
     let mut log = Log::new();
     log.send(txn(P, 0, 0, 3)).expect("first");
@@ -322,6 +369,29 @@ fn sizes_keys_and_times_are_judged_by_the_topics_settings() {
     ] {
         assert_eq!(judge(config.clone(), batch), code, "{config:?}");
     }
+}
+
+#[test]
+fn refused_records_are_named_by_index_in_kafkas_words() {
+    let mut log = Log::new();
+    let future = NOW_MS + 7_200_000;
+    let batch = BatchBuilder::new(future)
+        .record(None, None, &[])
+        .at(NOW_MS)
+        .record(None, None, &[])
+        .at(future)
+        .record(None, None, &[])
+        .build();
+    let error = log.partition.append(NOW_MS, &batch, Origin::Client, None).expect_err("refused");
+    let text = std::format!("{error}");
+    assert_eq!(text, "One or more records have been rejected due to invalid timestamp");
+    let AppendError::InvalidRecords { errors, .. } = error else { panic!("records were refused") };
+    assert_eq!(errors.iter().map(|error| error.index).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(
+        errors[1].message,
+        "Timestamp 7201000 of message with offset 2 is out of range. The timestamp should be \
+         within [-9223372036854774807, 3601000]"
+    );
 }
 
 #[test]

@@ -133,6 +133,28 @@ proptest! {
     }
 
     #[test]
+    fn the_aborted_list_is_what_looking_at_every_transaction_gives(
+        steps in prop::collection::vec(any_step(), 1..60),
+    ) {
+        let mut log = run(&steps).log;
+        log.persist();
+        let stable = log.lso();
+        for from in 0..=stable {
+            for bound in from..=stable {
+                let mut all: Vec<AbortedTxn> = log
+                    .partition
+                    .aborted_index()
+                    .iter()
+                    .filter(|txn| txn.last_offset >= from && txn.first_offset < bound)
+                    .copied()
+                    .collect();
+                all.sort_by_key(|txn| txn.first_offset);
+                prop_assert_eq!(log.partition.aborted_in(from, bound), all);
+            }
+        }
+    }
+
+    #[test]
     fn the_stable_offset_never_goes_back(steps in prop::collection::vec(any_step(), 1..60)) {
         let mut before = 0;
         for end in 1..=steps.len() {

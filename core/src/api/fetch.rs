@@ -1,0 +1,419 @@
+//! Fetch, long poll included (spec 8.3). Sessionless: every answer is a full one.
+//!
+//! A Fetch is evaluated when it arrives and each time a partition it names moves; it is answered
+//! when its bytes reach `min_bytes`, when a partition has an error, or at its deadline.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use kacrab_protocol::generated::fetch_response::{
+    AbortedTransaction, FetchResponseData, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
+    PartitionData,
+};
+use kacrab_protocol::generated::FetchRequestData;
+use kacrab_protocol::KafkaString;
+
+use super::Context;
+use super::waiting::{Pending, ReadPurpose};
+use crate::batch::BatchHeader;
+use crate::error::ErrorCode;
+use crate::io::RequestId;
+use crate::mark;
+use crate::node::{Node, Timer};
+use crate::partition::Partition;
+use crate::store::{ReadOutcome, StorageError};
+use crate::time::Timestamp;
+use crate::types::{Isolation, Offset, PartitionId, TopicId, TopicName, TopicPartition};
+use crate::wire::{FetchResponse, Response};
+
+/// A Fetch that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingFetch {
+    context: Context,
+    isolation: Isolation,
+    min_bytes: usize,
+    max_bytes: u32,
+    deadline: Timestamp,
+    topics: Vec<Topic>,
+    /// Reads of files that are under way; nothing is evaluated anew before they are back.
+    reads: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Topic {
+    name: TopicName,
+    topic_id: TopicId,
+    partitions: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    index: i32,
+    id: Result<PartitionId, ErrorCode>,
+    offset: Offset,
+    leader_epoch: i32,
+    max_bytes: u32,
+    data: PartitionData,
+    records: Vec<Bytes>,
+    error: bool,
+}
+
+pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestData) {
+    if request.session_id != 0 && request.session_epoch > 0 {
+        let data = FetchResponseData {
+            error_code: ErrorCode::FetchSessionIdNotFound.code(),
+            ..Default::default()
+        };
+        let response = FetchResponse { data, records: Vec::new() };
+        return node.respond(context.id, Response::Fetch(response));
+    }
+    let isolation = match request.isolation_level {
+        1 => Isolation::ReadCommitted,
+        _ => Isolation::ReadUncommitted,
+    };
+    let version = context.version;
+    let wait_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
+    let max_bytes = u32::try_from(request.max_bytes.min(node.config.fetch_max_bytes)).unwrap_or(0);
+    let fetch = PendingFetch {
+        isolation,
+        min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
+        max_bytes,
+        deadline: node.now.at.after_ms(wait_ms),
+        topics: request
+            .topics
+            .into_iter()
+            .map(|topic| {
+                let by_id = version >= 13;
+                let topic_id = TopicId::from(topic.topic_id);
+                let name = if by_id {
+                    node.meta.topic_by_id(topic_id).map(|known| known.name.clone())
+                } else {
+                    Some(TopicName::from(topic.topic.as_str()))
+                };
+                let partitions =
+                    topic.partitions.iter().map(|part| prepare(node, name.as_ref(), part)).collect();
+                let name = name.unwrap_or_else(|| TopicName::from(topic.topic.as_str()));
+                Topic { name, topic_id, partitions }
+            })
+            .collect(),
+        reads: 0,
+        context,
+    };
+    let (conn, id) = (fetch.context.conn, fetch.context.id);
+    node.waiting.insert(conn, id, Pending::Fetch(fetch));
+    evaluate(node, id);
+}
+
+fn prepare(
+    node: &Node,
+    name: Option<&TopicName>,
+    part: &kacrab_protocol::generated::fetch_request::FetchPartition,
+) -> Part {
+    let id = match name {
+        None => Err(ErrorCode::UnknownTopicId),
+        Some(name) => node
+            .meta
+            .partition_id(&TopicPartition { topic: name.clone(), partition: part.partition })
+            .ok_or(ErrorCode::UnknownTopicOrPartition),
+    };
+    Part {
+        index: part.partition,
+        id,
+        offset: part.fetch_offset,
+        leader_epoch: part.current_leader_epoch,
+        max_bytes: u32::try_from(part.partition_max_bytes).unwrap_or(0),
+        data: PartitionData::default(),
+        records: Vec::new(),
+        error: false,
+    }
+}
+
+/// Reads what there is, and answers or waits.
+fn evaluate(node: &mut Node, id: RequestId) {
+    let Some(Pending::Fetch(fetch)) = node.waiting.get(id) else { return };
+    if fetch.reads > 0 {
+        return;
+    }
+    let mut fetch = fetch.clone();
+    let mut budget = fetch.max_bytes;
+    let mut total = 0_usize;
+    let mut first = true;
+    let mut reads = 0;
+    let isolation = fetch.isolation;
+    for (topic, entry) in fetch.topics.iter_mut().enumerate() {
+        for (partition, part) in entry.partitions.iter_mut().enumerate() {
+            let limit = part.max_bytes.min(budget);
+            let read = read_part(node, part, isolation, limit, first);
+            match read {
+                Read::Bytes(bytes) => {
+                    total += bytes;
+                    first &= bytes == 0;
+                    budget = budget.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
+                }
+                Read::Pending(read) => {
+                    reads += 1;
+                    first = false;
+                    total = total.saturating_add(limit as usize);
+                    budget = budget.saturating_sub(limit);
+                    let purpose = ReadPurpose::Fetch { request: id, topic, partition };
+                    node.reads.insert(read, purpose);
+                }
+            }
+        }
+    }
+    fetch.reads = reads;
+    let failed = fetch.topics.iter().flat_map(|topic| &topic.partitions).any(|part| part.error);
+    let empty = fetch.topics.iter().all(|topic| topic.partitions.is_empty());
+    let over = node.now.at >= fetch.deadline;
+    let done = total >= fetch.min_bytes || failed || empty || over;
+    let Some(Pending::Fetch(waiting)) = node.waiting.get_mut(id) else { return };
+    *waiting = fetch;
+    if reads > 0 {
+        mark!(FetchReadsFile);
+    } else if done {
+        respond(node, id);
+    } else {
+        watch(node, id);
+    }
+}
+
+enum Read {
+    Bytes(usize),
+    Pending(crate::store::ReadId),
+}
+
+/// Fills one partition's answer as far as it can be at once.
+fn read_part(
+    node: &mut Node,
+    part: &mut Part,
+    isolation: Isolation,
+    limit: u32,
+    at_least_one: bool,
+) -> Read {
+    part.records = Vec::new();
+    part.error = false;
+    let mut data = empty_answer(part.index);
+    let id = match part.id {
+        Ok(id) => id,
+        Err(code) => return fail(part, data, code),
+    };
+    let Some(partition) = node.partitions.get(&id) else {
+        let gone = !node.meta.has_partition(id);
+        let code = if gone {
+            ErrorCode::UnknownTopicOrPartition
+        } else {
+            ErrorCode::NotLeaderOrFollower
+        };
+        return fail(part, data, code);
+    };
+    if let Err(code) = check_epoch(partition, part.leader_epoch) {
+        return fail(part, data, code);
+    }
+    data.high_watermark = partition.high_watermark();
+    data.last_stable_offset = partition.last_stable_offset();
+    data.log_start_offset = partition.log_start();
+    if part.offset < partition.log_start() || part.offset > partition.log_end() {
+        data.high_watermark = -1;
+        data.last_stable_offset = -1;
+        data.log_start_offset = -1;
+        return fail(part, data, ErrorCode::OffsetOutOfRange);
+    }
+    let bound = partition.fetch_bound(isolation, false);
+    let outcome = if part.offset >= bound {
+        ReadOutcome::Ready(Vec::new())
+    } else {
+        node.store.read(id, part.offset, bound, limit, at_least_one)
+    };
+    match outcome {
+        ReadOutcome::Ready(records) => {
+            set_records(node, part, data, isolation, records);
+            Read::Bytes(part.records.iter().map(Bytes::len).sum())
+        }
+        ReadOutcome::Pending(read) => {
+            part.data = data;
+            Read::Pending(read)
+        }
+        ReadOutcome::Error(error) => fail(part, data, storage_code(error)),
+    }
+}
+
+fn empty_answer(index: i32) -> PartitionData {
+    PartitionData {
+        partition_index: index,
+        high_watermark: -1,
+        last_stable_offset: -1,
+        log_start_offset: -1,
+        aborted_transactions: None,
+        preferred_read_replica: -1,
+        ..Default::default()
+    }
+}
+
+fn fail(part: &mut Part, mut data: PartitionData, code: ErrorCode) -> Read {
+    data.error_code = code.code();
+    part.data = data;
+    part.error = true;
+    Read::Bytes(0)
+}
+
+fn check_epoch(partition: &Partition, asked: i32) -> Result<(), ErrorCode> {
+    let ours = partition.leader_epoch();
+    match asked {
+        -1 => Ok(()),
+        asked if asked < ours => Err(ErrorCode::FencedLeaderEpoch),
+        asked if asked > ours => Err(ErrorCode::UnknownLeaderEpoch),
+        _ => Ok(()),
+    }
+}
+
+const fn storage_code(_error: StorageError) -> ErrorCode {
+    ErrorCode::KafkaStorageError
+}
+
+/// Puts batches into a partition's answer, and beside them the aborted transactions that reach
+/// into them. The list is there, maybe empty, for read_committed, and null otherwise.
+fn set_records(
+    node: &Node,
+    part: &mut Part,
+    mut data: PartitionData,
+    isolation: Isolation,
+    records: Vec<Bytes>,
+) {
+    if isolation == Isolation::ReadCommitted
+        && let Some(partition) = part.id.ok().and_then(|id| node.partitions.get(&id))
+    {
+        let upper = end_of(&records).unwrap_or(part.offset);
+        let aborted = partition.aborted_in(part.offset, upper);
+        data.aborted_transactions = Some(
+            aborted
+                .into_iter()
+                .map(|txn| AbortedTransaction {
+                    producer_id: txn.producer_id,
+                    first_offset: txn.first_offset,
+                    ..Default::default()
+                })
+                .collect(),
+        );
+    }
+    part.data = data;
+    part.records = records;
+}
+
+/// The offset after the last batch of a read.
+fn end_of(records: &[Bytes]) -> Option<Offset> {
+    let mut end = None;
+    for batch in crate::batch::headers(records) {
+        end = Some(BatchHeader::last_offset(&batch) + 1);
+    }
+    end
+}
+
+/// A read of a file is back.
+pub(crate) fn read_done(
+    node: &mut Node,
+    id: RequestId,
+    topic: usize,
+    partition: usize,
+    result: Result<Vec<Bytes>, StorageError>,
+) {
+    let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return };
+    fetch.reads -= 1;
+    let isolation = fetch.isolation;
+    let Some(part) = fetch.topics.get(topic).and_then(|t| t.partitions.get(partition)) else {
+        return;
+    };
+    let mut part = part.clone();
+    let data = core::mem::take(&mut part.data);
+    match result {
+        Ok(records) => set_records(node, &mut part, data, isolation, records),
+        Err(error) => {
+            fail(&mut part, data, storage_code(error));
+        }
+    }
+    let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return };
+    fetch.topics[topic].partitions[partition] = part;
+    if fetch.reads == 0 {
+        respond(node, id);
+    }
+}
+
+/// A partition moved: its high watermark, its last stable offset, or it is gone.
+pub(crate) fn wake(node: &mut Node, partition: PartitionId) {
+    for id in node.waiting.watchers_of(partition) {
+        evaluate(node, id);
+    }
+}
+
+pub(crate) fn timed_out(node: &mut Node, id: RequestId) {
+    evaluate(node, id);
+}
+
+fn watch(node: &mut Node, id: RequestId) {
+    let Some(Pending::Fetch(fetch)) = node.waiting.get(id) else { return };
+    let deadline = fetch.deadline;
+    for partition in partitions_of(fetch) {
+        node.waiting.watch(partition, id);
+    }
+    node.timers.set(deadline, Timer::Deadline(id));
+}
+
+fn partitions_of(fetch: &PendingFetch) -> Vec<PartitionId> {
+    fetch.topics.iter().flat_map(|t| &t.partitions).filter_map(|part| part.id.ok()).collect()
+}
+
+/// A Fetch that ends lets go of its partitions and its timer.
+pub(crate) fn cancel(node: &mut Node, id: RequestId, fetch: &PendingFetch) {
+    for partition in partitions_of(fetch) {
+        node.waiting.unwatch(partition, id);
+    }
+    node.timers.cancel(fetch.deadline, Timer::Deadline(id));
+}
+
+fn respond(node: &mut Node, id: RequestId) {
+    let Some(Pending::Fetch(fetch)) = node.waiting.take(id) else { return };
+    cancel(node, id, &fetch);
+    let version = fetch.context.version;
+    let mut responses = Vec::with_capacity(fetch.topics.len());
+    let mut records = Vec::with_capacity(fetch.topics.len());
+    let mut not_leader = false;
+    let leader_epoch = node.meta.leader_epoch();
+    for topic in fetch.topics {
+        let mut partitions = Vec::with_capacity(topic.partitions.len());
+        let mut parts = Vec::with_capacity(topic.partitions.len());
+        for mut part in topic.partitions {
+            let code = part.data.error_code;
+            if version >= 12
+                && (code == ErrorCode::NotLeaderOrFollower.code()
+                    || code == ErrorCode::FencedLeaderEpoch.code())
+            {
+                not_leader = true;
+                part.data.current_leader = LeaderIdAndEpoch {
+                    leader_id: node.config.node_id,
+                    leader_epoch,
+                    ..Default::default()
+                };
+            }
+            partitions.push(part.data);
+            parts.push(part.records);
+        }
+        responses.push(FetchableTopicResponse {
+            topic: topic.name.to_kafka(),
+            topic_id: topic.topic_id.to_kafka(),
+            partitions,
+            ..Default::default()
+        });
+        records.push(parts);
+    }
+    let node_endpoints = if not_leader && version >= 16 {
+        alloc::vec![NodeEndpoint {
+            node_id: node.config.node_id,
+            host: KafkaString::from(node.config.advertised_host.clone()),
+            port: node.config.advertised_port,
+            ..Default::default()
+        }]
+    } else {
+        Vec::new()
+    };
+    let data = FetchResponseData { responses, node_endpoints, ..Default::default() };
+    node.respond(id, Response::Fetch(FetchResponse { data, records }));
+}

@@ -1,0 +1,85 @@
+//! Turns the table of settings into a struct, its defaults, and a setter by name.
+
+/// One setting, for documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Property {
+    /// The name in a properties file.
+    pub name: &'static str,
+    /// The type, in Kafka's words.
+    pub kind: &'static str,
+    /// The default as it would be written; "" for "not set".
+    pub default: &'static str,
+    /// The smallest allowed number.
+    pub min: Option<i64>,
+    /// The largest allowed number.
+    pub max: Option<i64>,
+    /// What it is for.
+    pub doc: &'static str,
+}
+
+macro_rules! properties {
+    ($($(#[doc = $doc:literal])+
+       $field:ident: $type:ty = $default:expr, $text:literal, $name:literal, [$min:expr, $max:expr];)*
+    ) => {
+        /// Every setting the core and its drivers read. A field is named after its property, dots
+        /// as underscores; units are in the names or in the text.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct BrokerConfig {
+            /// Host that clients are told to connect to.
+            pub advertised_host: String,
+            /// Port that clients are told to connect to.
+            pub advertised_port: i32,
+            /// 128 bits from the driver for topic ids and the cluster id; differ in each life.
+            pub entropy: u128,
+            $($(#[doc = $doc])+ pub $field: $type,)*
+        }
+
+        impl Default for BrokerConfig {
+            fn default() -> Self {
+                Self {
+                    advertised_host: String::from("localhost"),
+                    advertised_port: 9092,
+                    entropy: 0,
+                    $($field: $default,)*
+                }
+            }
+        }
+
+        /// Every setting that is acted upon.
+        pub const PROPERTIES: &[super::Property] = &[$(super::Property {
+            name: $name,
+            kind: <$type as super::value::Value>::KIND,
+            default: $text,
+            min: if $min == i64::MIN { None } else { Some($min) },
+            max: if $max == i64::MAX { None } else { Some($max) },
+            doc: concat!($($doc),+),
+        },)*];
+
+        impl BrokerConfig {
+            /// Sets the field of a property; `None` when there is no such property.
+            pub(super) fn set_field(
+                &mut self,
+                name: &str,
+                text: &str,
+            ) -> Option<Result<(), super::value::Refused>> {
+                match name {
+                    $($name => Some(
+                        super::value::parse_bounded(text, $min, $max).map(|v| self.$field = v)
+                    ),)*
+                    _ => None,
+                }
+            }
+
+            /// A property's value as it would be written; `None` when there is no such property,
+            /// "" when it is not set.
+            #[must_use]
+            pub fn get(&self, name: &str) -> Option<String> {
+                match name {
+                    $($name => Some(super::value::Value::to_text(&self.$field)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(super) use properties;

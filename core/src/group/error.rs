@@ -1,0 +1,39 @@
+//! Why the group coordinator refuses something; `crate::error` maps it to Kafka's codes.
+
+use crate::error::ErrorCode;
+
+/// Why the coordinator refuses a request or one of its partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum GroupError {
+    /// The group's partition of `__consumer_offsets` is still being read.
+    #[error("the offsets of the group are still being loaded")]
+    Loading,
+    /// The group's partition of `__consumer_offsets` is not this node's.
+    #[error("this node does not coordinate the group")]
+    NotCoordinator,
+    /// The group is being deleted.
+    #[error("the group is being deleted")]
+    Dead,
+    /// The group id is empty where it may not be, or too long to be kept.
+    #[error("the group id is not valid")]
+    InvalidGroupId,
+    /// A generation was named and there is no such group (older clients).
+    #[error("there is no such group, so the generation cannot be right")]
+    IllegalGeneration,
+    /// There is no such group.
+    #[error("there is no such group")]
+    GroupIdNotFound,
+    /// The member is not in the group.
+    #[error("the group has no such member")]
+    UnknownMember,
+    /// The group still has offsets of open transactions.
+    #[error("the group has offsets of open transactions")]
+    NonEmptyGroup,
+    /// The metadata beside the offset is longer than `offset.metadata.max.bytes`.
+    #[error("the metadata beside the offset is too long")]
+    MetadataTooLarge,
+    /// The log refused the batch, or the transaction's verification did; with the code it gave,
+    /// which clients see translated.
+    #[error("the offsets could not be written: {0:?}")]
+    Log(ErrorCode),
+}

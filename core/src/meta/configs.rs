@@ -1,0 +1,297 @@
+//! The settings of topics: Kafka 4.4.0's names, types, bounds, defaults and broker synonyms
+//! (`LogConfig`, `ServerTopicConfigSynonyms`).
+
+use alloc::sync::Arc;
+
+use super::MetaError;
+
+/// The type and bounds of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConfigKind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number between two bounds, both included.
+    Int(i64, i64),
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// Some of some words, separated by commas; may be empty.
+    Words(&'static [&'static str]),
+    /// A decimal between 0 and 1.
+    Ratio,
+    /// Pairs of numbers (`0:1,2:3`), `*`, or nothing.
+    Throttle,
+}
+
+/// A setting of topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TopicConfig {
+    /// Its name.
+    pub name: &'static str,
+    /// Its type and bounds.
+    pub kind: ConfigKind,
+    /// Its default.
+    pub default: &'static str,
+    /// The broker setting that a topic without a value of its own takes.
+    pub broker_synonym: Option<&'static str>,
+}
+
+const INT_MAX: i64 = i32::MAX as i64;
+const LONG_MAX: i64 = i64::MAX;
+const FOREVER: &str = "9223372036854775807";
+const WEEK_MS: &str = "604800000";
+const POLICIES: &[&str] = &["compact", "delete"];
+const CODECS: &[&str] = &["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"];
+const TIMESTAMPS: &[&str] = &["CreateTime", "LogAppendTime"];
+
+use ConfigKind::{Bool, Int, Ratio, Throttle, Word, Words};
+
+const fn row(
+    name: &'static str,
+    kind: ConfigKind,
+    default: &'static str,
+    synonym: &'static str,
+) -> TopicConfig {
+    let broker_synonym = if synonym.is_empty() { None } else { Some(synonym) };
+    TopicConfig { name, kind, default, broker_synonym }
+}
+
+/// Every setting of topics, by name.
+#[rustfmt::skip] // a table
+pub const TOPIC_CONFIGS: &[TopicConfig] = &[
+    row("cleanup.policy", Words(POLICIES), "delete", "log.cleanup.policy"),
+    row("compression.gzip.level", Int(-1, 9), "-1", "compression.gzip.level"),
+    row("compression.lz4.level", Int(1, 17), "9", "compression.lz4.level"),
+    row("compression.type", Word(CODECS), "producer", "compression.type"),
+    row("compression.zstd.level", Int(-131_072, 22), "3", "compression.zstd.level"),
+    row("delete.retention.ms", Int(0, LONG_MAX), "86400000", "log.cleaner.delete.retention.ms"),
+    row("errors.deadletterqueue.group.enable", Bool, "false", ""),
+    row("file.delete.delay.ms", Int(0, LONG_MAX), "60000", "log.segment.delete.delay.ms"),
+    row("flush.messages", Int(1, LONG_MAX), FOREVER, "log.flush.interval.messages"),
+    row("flush.ms", Int(0, LONG_MAX), FOREVER, "log.flush.interval.ms"),
+    row("follower.replication.throttled.replicas", Throttle, "", ""),
+    row("index.interval.bytes", Int(0, INT_MAX), "4096", "log.index.interval.bytes"),
+    row("leader.replication.throttled.replicas", Throttle, "", ""),
+    row("local.retention.bytes", Int(-2, LONG_MAX), "-2", "log.local.retention.bytes"),
+    row("local.retention.ms", Int(-2, LONG_MAX), "-2", "log.local.retention.ms"),
+    row("max.compaction.lag.ms", Int(1, LONG_MAX), FOREVER, "log.cleaner.max.compaction.lag.ms"),
+    row("max.decompressed.message.bytes", Int(1, 2_147_483_639), "2147483639", "max.decompressed.message.bytes"),
+    row("max.message.bytes", Int(0, INT_MAX), "1048588", "message.max.bytes"),
+    row("message.timestamp.after.max.ms", Int(0, LONG_MAX), "3600000", "log.message.timestamp.after.max.ms"),
+    row("message.timestamp.before.max.ms", Int(0, LONG_MAX), FOREVER, "log.message.timestamp.before.max.ms"),
+    row("message.timestamp.type", Word(TIMESTAMPS), "CreateTime", "log.message.timestamp.type"),
+    row("min.cleanable.dirty.ratio", Ratio, "0.5", "log.cleaner.min.cleanable.ratio"),
+    row("min.compaction.lag.ms", Int(0, LONG_MAX), "0", "log.cleaner.min.compaction.lag.ms"),
+    row("min.insync.replicas", Int(1, INT_MAX), "1", "min.insync.replicas"),
+    row("preallocate", Bool, "false", "log.preallocate"),
+    row("remote.copy.lag.bytes", Int(-1, LONG_MAX), "-1", ""),
+    row("remote.copy.lag.ms", Int(-1, LONG_MAX), "0", ""),
+    row("remote.log.copy.disable", Bool, "false", ""),
+    row("remote.log.delete.on.disable", Bool, "false", ""),
+    row("remote.storage.enable", Bool, "false", ""),
+    row("retention.bytes", Int(i64::MIN, LONG_MAX), "-1", "log.retention.bytes"),
+    row("retention.ms", Int(-1, LONG_MAX), WEEK_MS, "log.retention.ms"),
+    row("segment.bytes", Int(1_048_576, INT_MAX), "1073741824", "log.segment.bytes"),
+    row("segment.index.bytes", Int(4, INT_MAX), "10485760", "log.index.size.max.bytes"),
+    row("segment.jitter.ms", Int(0, LONG_MAX), "0", "log.roll.jitter.ms"),
+    row("segment.ms", Int(1, LONG_MAX), WEEK_MS, "log.roll.ms"),
+    row("unclean.leader.election.enable", Bool, "false", "unclean.leader.election.enable"),
+];
+
+/// The setting of a name.
+#[must_use]
+pub fn topic_config(name: &str) -> Option<&'static TopicConfig> {
+    TOPIC_CONFIGS.binary_search_by_key(&name, |config| config.name).ok().map(|i| &TOPIC_CONFIGS[i])
+}
+
+impl TopicConfig {
+    /// Checks a value as Kafka does: surrounding blanks do not count.
+    ///
+    /// # Errors
+    /// [`MetaError::InvalidConfig`] when it is not of the setting's type or out of bounds.
+    pub fn check(&self, value: &str) -> Result<(), MetaError> {
+        let value = value.trim();
+        let fits = match self.kind {
+            Bool => value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false"),
+            Int(min, max) => value.parse::<i64>().is_ok_and(|n| {
+                // 0 is no level of gzip, the only number with a hole in its bounds.
+                (min..=max).contains(&n) && !(self.name == "compression.gzip.level" && n == 0)
+            }),
+            Word(words) => words.contains(&value),
+            Words(words) => value.is_empty() || words_are_in(value, words),
+            Ratio => parts_per_million(value).is_some(),
+            Throttle => value.is_empty() || value == "*" || value.split(',').all(is_pair),
+        };
+        if fits { Ok(()) } else { Err(invalid(self.name, "not a value of its type and bounds")) }
+    }
+}
+
+/// Words that are there twice count once.
+fn words_are_in(value: &str, words: &[&str]) -> bool {
+    value.split(',').all(|word| words.contains(&word.trim()))
+}
+
+fn is_pair(text: &str) -> bool {
+    let numbers = |part: &str| part.trim().parse::<u32>().is_ok();
+    text.split_once(':').is_some_and(|(left, right)| numbers(left) && numbers(right))
+}
+
+/// A decimal between 0 and 1 in millionths, without floats; further digits are cut off.
+fn parts_per_million(text: &str) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u32>().ok()? };
+    let mut millionths = 0_u32;
+    for place in 0..6 {
+        let digit = fraction.as_bytes().get(place).map_or(0, |byte| u32::from(byte - b'0'));
+        millionths = millionths * 10 + digit;
+    }
+    let above_one = whole > 1 || (whole == 1 && fraction.bytes().any(|byte| byte != b'0'));
+    if above_one { None } else { Some(whole * 1_000_000 + millionths) }
+}
+
+pub(super) fn invalid(name: &str, reason: &'static str) -> MetaError {
+    MetaError::InvalidConfig { name: Arc::from(name), reason }
+}
+
+/// A topic's settings, typed. Times are in ms, sizes in bytes; -1 stands for no bound where
+/// Kafka has it so.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TopicSettings {
+    /// `cleanup.policy` names compact.
+    pub compact: bool,
+    /// `cleanup.policy` names delete.
+    pub delete: bool,
+    /// `compression.type`.
+    pub compression_type: Arc<str>,
+    /// `retention.ms`.
+    pub retention_ms: i64,
+    /// `retention.bytes`.
+    pub retention_bytes: i64,
+    /// `segment.bytes`.
+    pub segment_bytes: i32,
+    /// `segment.ms`.
+    pub segment_ms: i64,
+    /// `max.message.bytes`.
+    pub max_message_bytes: i32,
+    /// `max.decompressed.message.bytes`.
+    pub max_decompressed_message_bytes: i32,
+    /// `message.timestamp.type` is LogAppendTime.
+    pub log_append_time: bool,
+    /// `message.timestamp.before.max.ms`.
+    pub timestamp_before_max_ms: i64,
+    /// `message.timestamp.after.max.ms`.
+    pub timestamp_after_max_ms: i64,
+    /// `min.insync.replicas`.
+    pub min_insync_replicas: i32,
+    /// `delete.retention.ms`.
+    pub delete_retention_ms: i64,
+    /// `min.compaction.lag.ms`.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`.
+    pub max_compaction_lag_ms: i64,
+    /// `file.delete.delay.ms`.
+    pub file_delete_delay_ms: i64,
+    /// `index.interval.bytes`.
+    pub index_interval_bytes: i32,
+    /// `min.cleanable.dirty.ratio` in millionths.
+    pub min_cleanable_dirty_ppm: u32,
+}
+
+impl TopicSettings {
+    /// Reads the settings through `value_of`, which gives a setting's checked text or nothing.
+    pub(super) fn read<'a>(value_of: impl Fn(&TopicConfig) -> Option<&'a str>) -> Self {
+        let text = |name: &str| -> &'a str {
+            let config = topic_config(name).expect("every name below is in the table");
+            let given = value_of(config).filter(|value| config.check(value).is_ok());
+            given.unwrap_or(config.default).trim()
+        };
+        let long = |name: &str| text(name).parse::<i64>().unwrap_or_default();
+        // In bounds by the table, so nothing is cut off.
+        let int = |name: &str| i32::try_from(long(name)).unwrap_or(i32::MAX);
+        let policies = text("cleanup.policy");
+        let has_policy = |name: &str| policies.split(',').any(|policy| policy.trim() == name);
+        Self {
+            compact: has_policy("compact"),
+            delete: has_policy("delete"),
+            compression_type: Arc::from(text("compression.type")),
+            retention_ms: long("retention.ms"),
+            retention_bytes: long("retention.bytes"),
+            segment_bytes: int("segment.bytes"),
+            segment_ms: long("segment.ms"),
+            max_message_bytes: int("max.message.bytes"),
+            max_decompressed_message_bytes: int("max.decompressed.message.bytes"),
+            log_append_time: text("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms: long("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms: long("message.timestamp.after.max.ms"),
+            min_insync_replicas: int("min.insync.replicas"),
+            delete_retention_ms: long("delete.retention.ms"),
+            min_compaction_lag_ms: long("min.compaction.lag.ms"),
+            max_compaction_lag_ms: long("max.compaction.lag.ms"),
+            file_delete_delay_ms: long("file.delete.delay.ms"),
+            index_interval_bytes: int("index.interval.bytes"),
+            min_cleanable_dirty_ppm: parts_per_million(text("min.cleanable.dirty.ratio"))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_every_default_is_valid() {
+        assert!(TOPIC_CONFIGS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        for config in TOPIC_CONFIGS {
+            assert_eq!(config.check(config.default), Ok(()), "{}", config.name);
+        }
+    }
+
+    #[test]
+    fn values_are_checked_as_kafka_does() {
+        let table = [
+            ("retention.ms", "-1", true),
+            ("retention.ms", "-2", false),
+            ("retention.ms", " 5 ", true),
+            ("retention.ms", "1.5", false),
+            ("segment.bytes", "1048575", false),
+            ("segment.bytes", "2147483648", false),
+            ("max.message.bytes", "0", true),
+            ("cleanup.policy", "compact,delete", true),
+            ("cleanup.policy", "compact, delete", true),
+            ("cleanup.policy", "", true),
+            ("cleanup.policy", "compact,compact", true),
+            ("cleanup.policy", "compact,", false),
+            ("cleanup.policy", "keep", false),
+            ("compression.type", "zstd", true),
+            ("compression.type", "none", false),
+            ("compression.gzip.level", "0", false),
+            ("message.timestamp.type", "LogAppendTime", true),
+            ("message.timestamp.type", "logappendtime", false),
+            ("preallocate", "TRUE", true),
+            ("preallocate", "yes", false),
+            ("min.cleanable.dirty.ratio", "0.25", true),
+            ("min.cleanable.dirty.ratio", "1", true),
+            ("min.cleanable.dirty.ratio", "1.0000001", false),
+            ("min.cleanable.dirty.ratio", ".", false),
+            ("min.cleanable.dirty.ratio", "-0.1", false),
+            ("leader.replication.throttled.replicas", "0:1,2:3", true),
+            ("leader.replication.throttled.replicas", "0", false),
+        ];
+        for (name, value, valid) in table {
+            let config = topic_config(name).unwrap();
+            assert_eq!(config.check(value).is_ok(), valid, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_setting_is_unknown() {
+        assert_eq!(topic_config("retention.weeks"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! The broker's settings as each machine wants them.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use super::Node;
+use crate::batch::TimestampType;
+use crate::config::{BrokerConfig, Durability};
+use crate::group::GroupConfig;
+use crate::meta::{MetaConfig, TOPIC_CONFIGS, TopicSettings};
+use crate::partition::LogConfig;
+use crate::store::{self, StoreConfig};
+use crate::txn::TxnConfig;
+use crate::types::TopicName;
+
+/// Tombstones of expired transactional ids in one batch, in bytes, at most (spec 5.7).
+const TOMBSTONE_BATCH_BYTES: i32 = 16_384;
+
+fn ms(value: i32) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+pub(super) fn txn(config: &BrokerConfig) -> TxnConfig {
+    let tombstones = TOMBSTONE_BATCH_BYTES.min(config.message_max_bytes);
+    TxnConfig {
+        partitions: config.transaction_state_log_num_partitions,
+        max_timeout_ms: config.transaction_max_timeout_ms,
+        id_expiration_ms: i64::from(config.transactional_id_expiration_ms),
+        abort_sweep_ms: ms(config.transaction_abort_timed_out_transaction_cleanup_interval_ms),
+        expiry_sweep_ms: ms(
+            config.transaction_remove_expired_transaction_cleanup_interval_ms,
+        ),
+        two_phase_commit: config.transaction_two_phase_commit_enable,
+        transaction_version: config.transaction_version,
+        max_tombstone_batch_bytes: usize::try_from(tombstones).unwrap_or(0),
+    }
+}
+
+pub(super) fn group(config: &BrokerConfig) -> GroupConfig {
+    GroupConfig {
+        partitions: config.offsets_topic_num_partitions,
+        offset_metadata_units_max: usize::try_from(config.offset_metadata_max_bytes).unwrap_or(0),
+        offsets_retention_ms: config.offsets_retention_ms(),
+    }
+}
+
+pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
+    StoreConfig {
+        durability: match config.verdict_durability {
+            Durability::Fsync => store::Durability::Fsync,
+            Durability::Os => store::Durability::Os,
+        },
+        journal_bytes: config.verdict_journal_bytes,
+        index_interval_bytes: u32::try_from(config.log_index_interval_bytes).unwrap_or(0),
+        cache_bytes: config.verdict_cache_bytes,
+        checkpoint_interval_ms: config.verdict_checkpoint_interval_ms,
+        ..StoreConfig::default()
+    }
+}
+
+pub(super) fn meta(config: &BrokerConfig) -> MetaConfig {
+    let topic_defaults: BTreeMap<Arc<str>, Arc<str>> = TOPIC_CONFIGS
+        .iter()
+        .filter_map(|topic| topic.broker_synonym)
+        .filter_map(|name| Some((Arc::from(name), Arc::from(config.get(name)?.as_str()))))
+        .collect();
+    MetaConfig {
+        node_id: config.node_id,
+        advertised_host: Arc::from(config.advertised_host.as_str()),
+        advertised_port: u16::try_from(config.advertised_port).unwrap_or(0),
+        num_partitions: config.num_partitions,
+        transaction_version: config.transaction_version,
+        directory_id: 0,
+        topic_defaults,
+    }
+}
+
+impl Node {
+    /// A topic's settings as its partitions obey them.
+    pub(crate) fn log_config(&self, topic: &TopicName) -> LogConfig {
+        self.meta
+            .topic(topic.as_str())
+            .map(|topic| log_config(&self.meta.settings(topic), &self.config))
+            .unwrap_or_default()
+    }
+}
+
+fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
+    LogConfig {
+        max_message_bytes: settings.max_message_bytes,
+        timestamp_type: if settings.log_append_time {
+            TimestampType::LogAppendTime
+        } else {
+            TimestampType::CreateTime
+        },
+        timestamp_before_max_ms: settings.timestamp_before_max_ms,
+        timestamp_after_max_ms: settings.timestamp_after_max_ms,
+        min_insync_replicas: settings.min_insync_replicas,
+        verification_enabled: config.transaction_partition_verification_enable,
+        producer_id_expiration_ms: i64::from(config.producer_id_expiration_ms),
+        segment_bytes: u32::try_from(settings.segment_bytes).unwrap_or(u32::MAX),
+        compacted: settings.compact,
+    }
+}

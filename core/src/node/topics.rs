@@ -1,0 +1,160 @@
+//! Topics coming and going: records of the metadata log, and what the node does once they are
+//! persisted.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::Node;
+use super::completion::Completion;
+use super::turn::Refused;
+use crate::api;
+use crate::batch::BatchBuilder;
+use crate::meta::{MetaChange, MetaError, TRANSACTION_VERSION};
+use crate::partition::{Origin, Partition};
+use crate::types::{
+    CONSUMER_OFFSETS_TOPIC, Offset, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName,
+    TopicPartition,
+};
+
+impl Node {
+    /// Appends records to the metadata log in the open turn. The image follows when they are
+    /// persisted.
+    pub(crate) fn append_metadata(&mut self, records: Vec<Bytes>) -> Result<(), Refused> {
+        let mut batch = BatchBuilder::new(self.now.wall_ms);
+        for record in &records {
+            batch.push(None, Some(record), &[]);
+        }
+        let batch = batch.build();
+        match self.append(PartitionId::METADATA, &batch, Origin::Coordinator, None) {
+            Ok(appended) => {
+                let base_offset = appended.base_offset();
+                self.when_persisted(Completion::Metadata { records, base_offset });
+                Ok(())
+            }
+            Err(refused) => {
+                self.metadata_failed(&records);
+                Err(refused)
+            }
+        }
+    }
+
+    pub(super) fn metadata_persisted(&mut self, records: &[Bytes], base_offset: Offset) {
+        for (record, offset) in records.iter().zip(base_offset..) {
+            match self.meta.replay(offset, record) {
+                Ok(change) => self.metadata_changed(change),
+                Err(error) => self.fault(alloc::format!("a metadata record is damaged: {error}")),
+            }
+        }
+        self.topics_changed();
+    }
+
+    pub(super) fn metadata_failed(&mut self, records: &[Bytes]) {
+        for record in records {
+            if self.meta.append_failed(record) {
+                self.txn.producer_ids_not_allocated();
+            }
+        }
+        self.topics_changed();
+    }
+
+    fn metadata_changed(&mut self, change: MetaChange) {
+        match change {
+            MetaChange::PartitionCreated { id, topic } => self.create_partition(id, topic),
+            MetaChange::TopicDeleted { id, partitions, .. } => self.topic_deleted(id, partitions),
+            MetaChange::ProducerIds { first, count } => {
+                self.txn.producer_ids_allocated(first, count);
+            }
+            MetaChange::Booted { .. } => self.booted(),
+            MetaChange::Feature { name, level } if *name == *TRANSACTION_VERSION => {
+                self.txn.set_transaction_version(level);
+            }
+            MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
+            MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
+        }
+    }
+
+    /// Opens a new, empty log.
+    pub(super) fn create_partition(&mut self, id: PartitionId, topic: TopicPartition) {
+        if self.partitions.contains_key(&id) || self.is_unopened(id) || !self.is_booted() {
+            return;
+        }
+        let config = self.log_config(&topic.topic);
+        let epoch = self.meta.leader_epoch();
+        self.store.create_log(id, &topic, config.segment_bytes);
+        self.when_persisted(Completion::LogCreated { partition: id });
+        let partition = topic.partition;
+        let name = topic.topic.clone();
+        self.partitions.insert(id, Partition::new(id, topic, config, epoch));
+        match name.as_str() {
+            TRANSACTION_STATE_TOPIC => {
+                self.txn.load(self.now, partition, epoch);
+                self.txn.loaded(self.now, partition);
+            }
+            CONSUMER_OFFSETS_TOPIC => {
+                self.group.load(partition);
+                self.group.loaded(partition);
+            }
+            _ => {}
+        }
+    }
+
+    fn topic_deleted(&mut self, topic_id: TopicId, partitions: i32) {
+        let mut deleted = Vec::new();
+        for partition in 0..partitions {
+            let id = PartitionId { topic_id, partition };
+            if let Some(partition) = self.partitions.remove(&id) {
+                deleted.push(partition.topic().clone());
+            }
+            self.store.delete_log(id);
+            api::fetch::wake(self, id);
+        }
+        self.group.partitions_deleted(&deleted);
+    }
+
+    fn topic_config_changed(&mut self, name: &TopicName) {
+        let Some(topic) = self.meta.topic(name.as_str()) else { return };
+        let (topic_id, partitions) = (topic.id, topic.partitions);
+        let config = self.log_config(name);
+        for partition in 0..partitions {
+            let id = PartitionId { topic_id, partition };
+            if let Some(partition) = self.partitions.get_mut(&id) {
+                partition.set_config(config.clone());
+            }
+        }
+    }
+
+    /// Plans one of the coordinators' topics, unless it is being created already.
+    pub(crate) fn create_internal_topic(&mut self, topic: &str) -> Result<(), MetaError> {
+        if self.meta.is_being_created(topic) {
+            return Ok(());
+        }
+        let spec = match topic {
+            TRANSACTION_STATE_TOPIC => self.meta.transaction_state_spec(
+                self.config.transaction_state_log_num_partitions,
+                self.config.transaction_state_log_segment_bytes,
+            ),
+            _ => self.meta.consumer_offsets_spec(
+                self.config.offsets_topic_num_partitions,
+                self.config.offsets_topic_segment_bytes,
+            ),
+        };
+        let plan = self.meta.plan_create(&spec, false)?;
+        // A refusal has taken the plan back; whoever waits for the topic is told.
+        let _ = self.append_metadata(plan.records);
+        Ok(())
+    }
+
+    pub(super) fn allocate_producer_ids(&mut self) {
+        if !self.is_booted() {
+            return self.want_producer_ids();
+        }
+        match self.meta.plan_producer_ids() {
+            Ok(records) => {
+                // A refusal has told the coordinator already.
+                let _ = self.append_metadata(records);
+            }
+            Err(_) => self.txn.producer_ids_not_allocated(),
+        }
+    }
+}

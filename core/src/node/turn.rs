@@ -1,0 +1,231 @@
+//! Turns: what is appended in one, and what happens when it is persisted or is not.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::Node;
+use super::completion::Completion;
+use super::message::Message;
+use crate::batch::CheckedBatch;
+use crate::error::ErrorCode;
+use crate::partition::{AppendError, Appended, Guard, NewBatch, Origin};
+use crate::store::TurnId;
+use crate::txn::LogAppendError;
+use crate::types::{Decision, Marker, Offset, PartitionId};
+use crate::{api, mark};
+
+/// Why an append was not even tried, or was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// This node has no open log for it: [`ErrorCode::NotLeaderOrFollower`].
+    NotHere,
+    /// The partition refuses it.
+    Partition(AppendError),
+}
+
+impl From<&Refused> for ErrorCode {
+    fn from(refused: &Refused) -> Self {
+        match refused {
+            Refused::NotHere => Self::NotLeaderOrFollower,
+            Refused::Partition(error) => error.into(),
+        }
+    }
+}
+
+impl Refused {
+    /// The reason for people.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::NotHere => "this node does not lead the partition".into(),
+            Self::Partition(error) => alloc::format!("{error}"),
+        }
+    }
+}
+
+impl Node {
+    /// Appends a data batch in the open turn.
+    pub(crate) fn append(
+        &mut self,
+        id: PartitionId,
+        batch: &CheckedBatch,
+        origin: Origin,
+        guard: Option<Guard>,
+    ) -> Result<Appended, Refused> {
+        let now_ms = self.now.wall_ms;
+        let partition = self.partitions.get_mut(&id).ok_or(Refused::NotHere)?;
+        let appended =
+            partition.append(now_ms, batch, origin, guard).map_err(Refused::Partition)?;
+        match &appended {
+            Appended::New(new) => self.store_new(id, new),
+            Appended::Duplicate { .. } => mark!(DedupHit),
+        }
+        Ok(appended)
+    }
+
+    /// Appends a marker in the open turn.
+    pub(crate) fn append_marker(
+        &mut self,
+        id: PartitionId,
+        marker: &Marker,
+    ) -> Result<NewBatch, Refused> {
+        let now_ms = self.now.wall_ms;
+        let partition = self.partitions.get_mut(&id).ok_or(Refused::NotHere)?;
+        let new = partition.append_marker(now_ms, marker).map_err(Refused::Partition)?;
+        self.store_new(id, &new);
+        Ok(new)
+    }
+
+    fn store_new(&mut self, id: PartitionId, new: &NewBatch) {
+        self.store.append(id, new.batch.clone());
+        self.open_turn
+            .push(Completion::HighWatermark { partition: id, last_offset: new.last_offset });
+    }
+
+    /// Ends the open turn early when it is about to outgrow a journal frame. Only for work that
+    /// need not be atomic: the partitions of one Produce.
+    pub(crate) fn split_large_turn(&mut self) {
+        if self.store.turn_bytes() > self.store.max_turn_bytes() / 2 {
+            mark!(LargeTurnSplit);
+            self.close_turn();
+        }
+    }
+
+    /// Lets something wait for the open turn.
+    pub(crate) fn when_persisted(&mut self, completion: Completion) {
+        self.open_turn.push(completion);
+    }
+
+    /// Ends the open turn: its appends are one frame of the journal. A turn that appended nothing
+    /// and yet lets something wait (a duplicate of a batch that is not on disk itself) waits for
+    /// the newest turn, or for nothing.
+    pub(super) fn close_turn(&mut self) {
+        let waiting = core::mem::take(&mut self.open_turn);
+        if let Some(turn) = self.store.end_turn() {
+            self.unpersisted.push_back((turn, waiting));
+        } else if let Some((_, newest)) = self.unpersisted.back_mut() {
+            newest.extend(waiting);
+        } else {
+            self.complete(waiting);
+        }
+    }
+
+    /// Whether something waits that nothing was appended for.
+    pub(super) fn turn_is_open(&self) -> bool {
+        !self.open_turn.is_empty()
+    }
+
+    pub(super) fn turns_persisted(&mut self, through: TurnId) {
+        while self.unpersisted.front().is_some_and(|(turn, _)| *turn <= through) {
+            if let Some((_, waiting)) = self.unpersisted.pop_front() {
+                self.complete(waiting);
+            }
+        }
+    }
+
+    fn complete(&mut self, waiting: Vec<Completion>) {
+        for completion in waiting {
+            self.complete_one(completion);
+        }
+    }
+
+    fn complete_one(&mut self, completion: Completion) {
+        match completion {
+            Completion::HighWatermark { partition, last_offset } => {
+                self.high_watermark_passed(partition, last_offset);
+            }
+            Completion::Produce { request, part } => api::produce::persisted(self, request, part),
+            Completion::TxnLog { append, key } => {
+                self.txn.appended(self.now, append, Ok(()));
+                self.retry_concurrent(&key);
+            }
+            Completion::GroupLog { append, base_offset } => {
+                self.group.appended(append, Ok(base_offset));
+            }
+            Completion::Metadata { records, base_offset } => {
+                self.metadata_persisted(&records, base_offset);
+            }
+            Completion::Marker { partition, marker, reply } => {
+                self.marker_persisted(partition, &marker);
+                self.send(Message::MarkerWritten { reply, result: Ok(()) });
+            }
+            Completion::LogCreated { .. } => {}
+            Completion::LogStart { partition, offset, request, part } => {
+                if let Some(partition) = self.partitions.get_mut(&partition) {
+                    partition.delete_records_to(offset);
+                }
+                api::delete_records::done(self, request, part, Ok(offset));
+            }
+        }
+    }
+
+    fn high_watermark_passed(&mut self, id: PartitionId, last_offset: Offset) {
+        let Some(partition) = self.partitions.get_mut(&id) else { return };
+        partition.persisted(last_offset);
+        for aborted in partition.drain_new_aborted() {
+            self.store.record_aborted(id, &aborted);
+        }
+        api::fetch::wake(self, id);
+    }
+
+    fn marker_persisted(&mut self, id: PartitionId, marker: &Marker) {
+        if let Some(partition) = self.offsets_partition(id) {
+            self.group.marker(partition, marker.producer_id, marker.decision);
+        }
+        if marker.decision == Decision::Abort {
+            mark!(AbortMarkerPersisted);
+        }
+    }
+
+    /// Takes back what did not become durable, and tells everybody who waits for it.
+    pub(super) fn turns_failed(&mut self, from: TurnId) {
+        let mut failed = Vec::new();
+        while self.unpersisted.back().is_some_and(|(turn, _)| *turn >= from) {
+            if let Some((_, waiting)) = self.unpersisted.pop_back() {
+                failed.push(waiting);
+            }
+        }
+        let touched: BTreeSet<PartitionId> = failed
+            .iter()
+            .flatten()
+            .filter_map(|completion| match completion {
+                Completion::HighWatermark { partition, .. } => Some(*partition),
+                _ => None,
+            })
+            .collect();
+        for id in touched {
+            if let Some(partition) = self.partitions.get_mut(&id) {
+                partition.roll_back();
+            }
+        }
+        mark!(TurnsFailed);
+        for completion in failed.into_iter().rev().flatten() {
+            self.fail_one(completion);
+        }
+    }
+
+    fn fail_one(&mut self, completion: Completion) {
+        match completion {
+            Completion::HighWatermark { .. } => {}
+            Completion::Produce { request, part } => {
+                api::produce::failed(self, request, part, ErrorCode::KafkaStorageError);
+            }
+            Completion::TxnLog { append, .. } => {
+                self.txn.appended(self.now, append, Err(LogAppendError::Storage));
+            }
+            Completion::GroupLog { append, .. } => {
+                self.group.appended(append, Err(ErrorCode::KafkaStorageError));
+            }
+            Completion::Metadata { records, .. } => self.metadata_failed(&records),
+            Completion::Marker { reply, .. } => {
+                let result = Err(ErrorCode::KafkaStorageError);
+                self.send(Message::MarkerWritten { reply, result });
+            }
+            Completion::LogCreated { partition } => self.log_not_created(partition),
+            Completion::LogStart { request, part, .. } => {
+                let result = Err(ErrorCode::KafkaStorageError);
+                api::delete_records::done(self, request, part, result);
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! `verdict-checkpoint`: which part of every log is durable in its segments.
+//!
+//! Binary, big endian: magic "VDCP", version u16 = 1, CRC-32C u32 of everything after it, then the
+//! fields in the order of [`Image`]. Written beside and renamed, so it is old or new, never mixed.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use super::segment::FileImage;
+use crate::types::{Offset, PartitionId, TopicId, TopicName};
+
+/// "VDCP".
+const MAGIC: u32 = 0x5644_4350;
+/// The only version there is.
+const VERSION: u16 = 1;
+/// Bytes before the CRC's range.
+const HEADER_BYTES: usize = 10;
+
+/// What a checkpoint says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Image {
+    /// Highest generation of the journal files.
+    pub(super) generation: u64,
+    /// The last turn whose entries are in the segments; the journal is replayed from the next.
+    pub(super) sequence: u64,
+    /// Every log.
+    pub(super) logs: Vec<LogImage>,
+    /// Folders of deleted logs that may still be there.
+    pub(super) removed: Vec<(TopicId, String)>,
+}
+
+/// One log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LogImage {
+    pub(super) id: PartitionId,
+    pub(super) topic: TopicName,
+    pub(super) segment_bytes: u32,
+    pub(super) log_start: Offset,
+    pub(super) log_end: Offset,
+    /// Damage was found; read all of it at the next start.
+    pub(super) offline: bool,
+    pub(super) snapshot: Option<SnapshotImage>,
+    pub(super) leader_epochs: Vec<(i32, Offset)>,
+    pub(super) segments: Vec<SegmentImage>,
+}
+
+/// The producer snapshot of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SnapshotImage {
+    pub(super) offset: Offset,
+    pub(super) file: FileImage,
+}
+
+/// One segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SegmentImage {
+    pub(super) base: Offset,
+    pub(super) size: u64,
+    pub(super) max_timestamp: i64,
+    pub(super) max_timestamp_offset: Offset,
+    pub(super) index: FileImage,
+    pub(super) time: FileImage,
+    pub(super) txn: FileImage,
+}
+
+impl Image {
+    /// The file's bytes.
+    pub(super) fn encode(&self) -> Bytes {
+        let mut body = BytesMut::new();
+        body.put_u64(self.generation);
+        body.put_u64(self.sequence);
+        put_count(&mut body, self.logs.len());
+        for log in &self.logs {
+            log.encode(&mut body);
+        }
+        put_count(&mut body, self.removed.len());
+        for (topic_id, folder) in &self.removed {
+            body.put_u128(topic_id.0);
+            put_text(&mut body, folder);
+        }
+        let mut out = BytesMut::with_capacity(HEADER_BYTES + body.len());
+        out.put_u32(MAGIC);
+        out.put_u16(VERSION);
+        out.put_u32(crc32c::crc32c(&body));
+        out.put(body);
+        out.freeze()
+    }
+
+    /// Reads the file's bytes; `None` when they are damaged or of another version.
+    pub(super) fn decode(mut bytes: &[u8]) -> Option<Self> {
+        let magic = bytes.try_get_u32().ok()?;
+        let version = bytes.try_get_u16().ok()?;
+        let crc = bytes.try_get_u32().ok()?;
+        if magic != MAGIC || version != VERSION || crc32c::crc32c(bytes) != crc {
+            return None;
+        }
+        let input = &mut bytes;
+        let image = Self {
+            generation: input.try_get_u64().ok()?,
+            sequence: input.try_get_u64().ok()?,
+            logs: list(input, LogImage::decode)?,
+            removed: list(input, |input| {
+                Some((TopicId(input.try_get_u128().ok()?), String::from(text(input)?)))
+            })?,
+        };
+        input.is_empty().then_some(image)
+    }
+}
+
+impl LogImage {
+    fn encode(&self, out: &mut BytesMut) {
+        out.put_u128(self.id.topic_id.0);
+        out.put_i32(self.id.partition);
+        put_text(out, self.topic.as_str());
+        out.put_u32(self.segment_bytes);
+        out.put_i64(self.log_start);
+        out.put_i64(self.log_end);
+        out.put_u8(u8::from(self.offline));
+        out.put_i64(self.snapshot.map_or(-1, |snapshot| snapshot.offset));
+        put_file(out, self.snapshot.map(|snapshot| snapshot.file).unwrap_or_default());
+        put_count(out, self.leader_epochs.len());
+        for (epoch, offset) in &self.leader_epochs {
+            out.put_i32(*epoch);
+            out.put_i64(*offset);
+        }
+        put_count(out, self.segments.len());
+        for segment in &self.segments {
+            out.put_i64(segment.base);
+            out.put_u64(segment.size);
+            out.put_i64(segment.max_timestamp);
+            out.put_i64(segment.max_timestamp_offset);
+            put_file(out, segment.index);
+            put_file(out, segment.time);
+            put_file(out, segment.txn);
+        }
+    }
+
+    fn decode(input: &mut &[u8]) -> Option<Self> {
+        let topic_id = TopicId(input.try_get_u128().ok()?);
+        let id = PartitionId { topic_id, partition: input.try_get_i32().ok()? };
+        let topic = TopicName::from(text(input)?);
+        let segment_bytes = input.try_get_u32().ok()?;
+        let log_start = input.try_get_i64().ok()?;
+        let log_end = input.try_get_i64().ok()?;
+        let offline = input.try_get_u8().ok()? != 0;
+        let offset = input.try_get_i64().ok()?;
+        let file = file(input)?;
+        let snapshot = (offset >= 0).then_some(SnapshotImage { offset, file });
+        let leader_epochs = list(input, |input| {
+            Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?))
+        })?;
+        let segments = list(input, SegmentImage::decode)?;
+        if segments.is_empty() {
+            return None;
+        }
+        Some(Self {
+            id,
+            topic,
+            segment_bytes,
+            log_start,
+            log_end,
+            offline,
+            snapshot,
+            leader_epochs,
+            segments,
+        })
+    }
+}
+
+impl SegmentImage {
+    fn decode(input: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            base: input.try_get_i64().ok()?,
+            size: input.try_get_u64().ok()?,
+            max_timestamp: input.try_get_i64().ok()?,
+            max_timestamp_offset: input.try_get_i64().ok()?,
+            index: file(input)?,
+            time: file(input)?,
+            txn: file(input)?,
+        })
+    }
+}
+
+fn put_count(out: &mut BytesMut, count: usize) {
+    out.put_u32(u32::try_from(count).expect("fewer than 2^32 logs, segments and epochs"));
+}
+
+fn put_text(out: &mut BytesMut, text: &str) {
+    out.put_u16(u16::try_from(text.len()).expect("topic names have at most 249 bytes"));
+    out.put_slice(text.as_bytes());
+}
+
+fn put_file(out: &mut BytesMut, file: FileImage) {
+    out.put_u32(file.length);
+    out.put_u32(file.crc);
+}
+
+fn list<T>(input: &mut &[u8], mut item: impl FnMut(&mut &[u8]) -> Option<T>) -> Option<Vec<T>> {
+    let count = input.try_get_u32().ok()?;
+    // Grows with what has arrived: a count alone allocates nothing.
+    let mut items = Vec::new();
+    for _ in 0..count {
+        items.push(item(input)?);
+    }
+    Some(items)
+}
+
+fn text<'a>(input: &mut &'a [u8]) -> Option<&'a str> {
+    let length = usize::from(input.try_get_u16().ok()?);
+    let (text, rest) = input.split_at_checked(length)?;
+    *input = rest;
+    core::str::from_utf8(text).ok()
+}
+
+fn file(input: &mut &[u8]) -> Option<FileImage> {
+    Some(FileImage { length: input.try_get_u32().ok()?, crc: input.try_get_u32().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image() -> Image {
+        let file = |length| FileImage { length, crc: 0xc0de };
+        Image {
+            generation: 3,
+            sequence: 77,
+            logs: alloc::vec![LogImage {
+                id: PartitionId { topic_id: TopicId(5), partition: 2 },
+                topic: TopicName::from("t"),
+                segment_bytes: 4096,
+                log_start: 1,
+                log_end: 9,
+                offline: false,
+                snapshot: Some(SnapshotImage { offset: 9, file: file(48) }),
+                leader_epochs: alloc::vec![(4, 0)],
+                segments: alloc::vec![SegmentImage {
+                    base: 0,
+                    size: 300,
+                    max_timestamp: 1000,
+                    max_timestamp_offset: 8,
+                    index: file(8),
+                    time: file(12),
+                    txn: file(34),
+                }],
+            }],
+            removed: alloc::vec![(TopicId(6), String::from("gone-0"))],
+        }
+    }
+
+    #[test]
+    fn the_bytes_stay_as_they_are() {
+        let bytes = image().encode();
+        let hex: String = bytes.iter().map(|b| alloc::format!("{b:02x}")).collect();
+        let golden = "564443500001@";
+        assert_eq!(hex, golden);
+    }
+
+    #[test]
+    fn it_comes_back_and_damage_anywhere_is_seen() {
+        let bytes = image().encode();
+        assert_eq!(Image::decode(&bytes), Some(image()));
+        assert_eq!(Image::decode(&Image::default().encode()), Some(Image::default()));
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.to_vec();
+            damaged[at] ^= 4;
+            assert_eq!(Image::decode(&damaged), None, "byte {at}");
+            assert_eq!(Image::decode(&bytes[..at]), None, "cut at {at}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The journal's frame: one turn, whole or not at all.
+//!
+//! ```text
+//!  0 magic       u32  "VJF1"
+//!  4 length      u32  bytes of the body
+//!  8 crc         u32  CRC-32C of everything from byte 12 to the end of the body
+//! 12 generation  u64  of the file's current use; an older one is what a recycled file held before
+//! 20 sequence    u64  of the turn; never used twice
+//! 28 previous    u64  sequence of the frame this one follows
+//! 36 body             entries, one after the other
+//!
+//! entry: kind u8, topic id 16 bytes, partition i32, then by kind
+//!   1 append     base offset i64, length u32, the batch
+//!   2 create     segment bytes u32, name length u16, topic name
+//!   3 delete
+//!   4 log start  offset i64
+//! ```
+//!
+//! All integers are big endian. Persisted: never renumber.
+//!
+//! Why `previous`: after a failed write the next frame goes to the same place. What is left of the
+//! failed write behind it may be a perfect frame, but it names a predecessor that is gone, so a
+//! scan never takes it. The first frame of the other file names the last frame that counts in the
+//! file before, so leftovers at that file's end are dropped too.
+
+use alloc::vec::Vec;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+use super::block::Block;
+use crate::types::{Offset, PartitionId, TopicId, TopicName};
+
+/// "VJF1".
+const MAGIC: u32 = 0x564a_4631;
+/// Bytes of a frame before its body.
+pub(super) const HEADER_BYTES: u64 = 36;
+/// Where the CRC's range begins.
+const CRC_START: usize = 12;
+/// Bytes of kind and partition id.
+const ENTRY_HEAD: u64 = 21;
+
+const KIND_APPEND: u8 = 1;
+const KIND_CREATE: u8 = 2;
+const KIND_DELETE: u8 = 3;
+const KIND_LOG_START: u8 = 4;
+
+/// One change of a log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Entry {
+    /// A batch at the log's end.
+    Append { id: PartitionId, block: Block },
+    /// A log begins, empty.
+    Create { id: PartitionId, topic: TopicName, segment_bytes: u32 },
+    /// A log and its files are no more.
+    Delete { id: PartitionId },
+    /// Records below the offset are no more.
+    LogStart { id: PartitionId, offset: Offset },
+}
+
+impl Entry {
+    /// The log it changes.
+    pub(super) const fn id(&self) -> PartitionId {
+        match self {
+            Self::Append { id, .. }
+            | Self::Create { id, .. }
+            | Self::Delete { id }
+            | Self::LogStart { id, .. } => *id,
+        }
+    }
+
+    /// Bytes it takes in a frame.
+    pub(super) fn size(&self) -> u64 {
+        ENTRY_HEAD
+            + match self {
+                Self::Append { block, .. } => 12 + block.size(),
+                Self::Create { topic, .. } => 6 + topic.as_str().len() as u64,
+                Self::Delete { .. } => 0,
+                Self::LogStart { .. } => 8,
+            }
+    }
+
+    fn encode(&self, out: &mut Vec<Bytes>) {
+        let mut head = BytesMut::with_capacity(64);
+        head.put_u8(match self {
+            Self::Append { .. } => KIND_APPEND,
+            Self::Create { .. } => KIND_CREATE,
+            Self::Delete { .. } => KIND_DELETE,
+            Self::LogStart { .. } => KIND_LOG_START,
+        });
+        head.put_u128(self.id().topic_id.0);
+        head.put_i32(self.id().partition);
+        match self {
+            Self::Append { block, .. } => {
+                head.put_i64(block.header.base_offset);
+                head.put_u32(u32::try_from(block.size()).unwrap_or(u32::MAX));
+                out.push(head.freeze());
+                out.extend(block.bytes().cloned());
+                return;
+            }
+            Self::Create { topic, segment_bytes, .. } => {
+                head.put_u32(*segment_bytes);
+                head.put_u16(u16::try_from(topic.as_str().len()).unwrap_or(u16::MAX));
+                head.put_slice(topic.as_str().as_bytes());
+            }
+            Self::Delete { .. } => {}
+            Self::LogStart { offset, .. } => head.put_i64(*offset),
+        }
+        out.push(head.freeze());
+    }
+
+    fn decode(body: &mut Bytes) -> Option<Self> {
+        let kind = body.try_get_u8().ok()?;
+        let topic_id = TopicId(body.try_get_u128().ok()?);
+        let id = PartitionId { topic_id, partition: body.try_get_i32().ok()? };
+        match kind {
+            KIND_APPEND => {
+                let base_offset = body.try_get_i64().ok()?;
+                let length = body.try_get_u32().ok()? as usize;
+                if length > body.len() {
+                    return None;
+                }
+                let mut bytes = body.split_to(length);
+                let block = Block::split_from(&mut bytes).ok()?;
+                (bytes.is_empty() && block.header.base_offset == base_offset)
+                    .then_some(Self::Append { id, block })
+            }
+            KIND_CREATE => {
+                let segment_bytes = body.try_get_u32().ok()?;
+                let length = usize::from(body.try_get_u16().ok()?);
+                if length > body.len() {
+                    return None;
+                }
+                let name = body.split_to(length);
+                let topic = TopicName::from(core::str::from_utf8(&name).ok()?);
+                Some(Self::Create { id, topic, segment_bytes })
+            }
+            KIND_DELETE => Some(Self::Delete { id }),
+            KIND_LOG_START => Some(Self::LogStart { id, offset: body.try_get_i64().ok()? }),
+            _ => None,
+        }
+    }
+}
+
+/// Where a frame stands in the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) generation: u64,
+    pub(super) sequence: u64,
+    pub(super) previous: u64,
+}
+
+/// A turn that was read back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Frame {
+    pub(super) place: Place,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Appends the buffers of a frame to `out`; batches are shared, not copied.
+pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
+    let mut body = Vec::with_capacity(entries.len() * 3);
+    for entry in entries {
+        entry.encode(&mut body);
+    }
+    let length: usize = body.iter().map(Bytes::len).sum();
+    let mut tail = [0; HEADER_BYTES as usize - CRC_START];
+    let mut fields = &mut tail[..];
+    fields.put_u64(place.generation);
+    fields.put_u64(place.sequence);
+    fields.put_u64(place.previous);
+    let crc = body.iter().fold(crc32c::crc32c(&tail), |crc, part| crc32c::crc32c_append(crc, part));
+    let mut header = BytesMut::with_capacity(HEADER_BYTES as usize);
+    header.put_u32(MAGIC);
+    header.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+    header.put_u32(crc);
+    header.put_slice(&tail);
+    out.push(header.freeze());
+    out.append(&mut body);
+}
+
+/// What [`Scan::next`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scanned {
+    /// The next turn.
+    Frame(Frame),
+    /// More bytes of the file are needed to tell.
+    More,
+    /// The file holds no further frame of this use.
+    End,
+}
+
+/// Reads one journal file from its start and stops at the first frame that does not belong:
+/// zeros, torn, of an older use of the file, or following another frame than the one before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Scan {
+    bytes: BytesMut,
+    last: Option<Place>,
+}
+
+impl Scan {
+    /// Adds the next bytes of the file.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Whether something other than zeros follows the last frame.
+    pub(super) fn is_torn(&self) -> bool {
+        self.bytes.iter().take(HEADER_BYTES as usize).any(|byte| *byte != 0)
+    }
+
+    /// The next frame.
+    pub(super) fn next(&mut self) -> Scanned {
+        let mut head = &self.bytes[..];
+        if head.len() < HEADER_BYTES as usize {
+            return Scanned::More;
+        }
+        if head.get_u32() != MAGIC {
+            return Scanned::End;
+        }
+        let length = head.get_u32() as usize;
+        let crc = head.get_u32();
+        let place = Place {
+            generation: head.get_u64(),
+            sequence: head.get_u64(),
+            previous: head.get_u64(),
+        };
+        let follows = self.last.is_none_or(|last| {
+            last.generation == place.generation && last.sequence == place.previous
+        });
+        if !follows || place.sequence <= place.previous {
+            return Scanned::End;
+        }
+        let Some(size) = length.checked_add(HEADER_BYTES as usize) else { return Scanned::End };
+        if self.bytes.len() < size {
+            return Scanned::More;
+        }
+        if crc32c::crc32c(&self.bytes[CRC_START..size]) != crc {
+            return Scanned::End;
+        }
+        let mut body = self.bytes.split_to(size).freeze();
+        body.advance(HEADER_BYTES as usize);
+        let mut entries = Vec::new();
+        while !body.is_empty() {
+            let Some(entry) = Entry::decode(&mut body) else { return Scanned::End };
+            entries.push(entry);
+        }
+        self.last = Some(place);
+        Scanned::Frame(Frame { place, entries })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::batch;
+
+    const ID: PartitionId = PartitionId { topic_id: TopicId(0x0a0b), partition: 7 };
+
+    fn place(generation: u64, sequence: u64, previous: u64) -> Place {
+        Place { generation, sequence, previous }
+    }
+
+    fn written(place: Place, entries: &[Entry]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(place, entries, &mut out);
+        out.concat()
+    }
+
+    fn scan(bytes: &[u8]) -> Vec<u64> {
+        let mut scan = Scan::default();
+        scan.push(bytes);
+        let mut found = Vec::new();
+        while let Scanned::Frame(frame) = scan.next() {
+            found.push(frame.place.sequence);
+        }
+        found
+    }
+
+    fn start(offset: Offset) -> Vec<Entry> {
+        alloc::vec![Entry::LogStart { id: ID, offset }]
+    }
+
+    #[test]
+    fn the_bytes_of_a_frame_stay_as_they_are() {
+        let entries = [
+            Entry::Create { id: ID, topic: TopicName::from("t"), segment_bytes: 1024 },
+            Entry::LogStart { id: ID, offset: 5 },
+            Entry::Delete { id: ID },
+        ];
+        let golden = "564a46310000004e3edd9f7c00000000000000020000000000000009\
+                      00000000000000080200000000000000000000000000000a0b000000\
+                      070000040000017404000000000000000000000000000\
+                      00a0b0000000700000000000000050300000000000000000000000000000a0b00000007";
+        let golden: std::string::String = golden.split_whitespace().collect();
+        let bytes = written(place(2, 9, 8), &entries);
+        let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
+        assert_eq!(hex, golden);
+        let mut scan = Scan::default();
+        scan.push(&bytes);
+        let frame = Frame { place: place(2, 9, 8), entries: entries.to_vec() };
+        assert_eq!(scan.next(), Scanned::Frame(frame));
+    }
+
+    #[test]
+    fn a_batch_comes_back_byte_for_byte() {
+        let entry = Entry::Append { id: ID, block: batch(40, 3, b"hello") };
+        let mut bytes = Bytes::from(written(place(1, 1, 0), core::slice::from_ref(&entry)));
+        assert_eq!(bytes.len() as u64, HEADER_BYTES + entry.size());
+        bytes.advance(HEADER_BYTES as usize);
+        match (Entry::decode(&mut bytes), &entry) {
+            (Some(Entry::Append { block, .. }), Entry::Append { block: want, .. }) => {
+                assert_eq!(block.header, want.header);
+                assert_eq!(
+                    block.bytes().cloned().collect::<Vec<_>>().concat(),
+                    want.bytes().cloned().collect::<Vec<_>>().concat()
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_scan_stops_at_zeros_a_torn_frame_an_older_use_and_a_foreign_predecessor() {
+        let first = written(place(3, 5, 4), &start(1));
+        let second = written(place(3, 6, 5), &start(2));
+        let torn = &second[..second.len() - 1];
+        let mut flipped = second.clone();
+        flipped[40] ^= 1;
+        for (name, tail, want) in [
+            ("next", second.clone(), alloc::vec![5, 6]),
+            ("a jump in sequence", written(place(3, 9, 5), &start(2)), alloc::vec![5, 9]),
+            ("zeros", alloc::vec![0; 64], alloc::vec![5]),
+            ("torn", torn.to_vec(), alloc::vec![5]),
+            ("bad crc", flipped, alloc::vec![5]),
+            ("older use", written(place(1, 6, 5), &start(2)), alloc::vec![5]),
+            ("other predecessor", written(place(3, 7, 6), &start(2)), alloc::vec![5]),
+            ("goes back", written(place(3, 4, 5), &start(2)), alloc::vec![5]),
+        ] {
+            assert_eq!(scan(&[first.clone(), tail].concat()), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_failed_write_left_is_never_taken_behind_its_successor() {
+        // Frames 5 and 6 failed as one write; 7 has the length of 5 and lies over it.
+        let stale = [written(place(1, 5, 4), &start(1)), written(place(1, 6, 5), &start(2))].concat();
+        let new = written(place(1, 7, 4), &start(3));
+        let mut file = stale.clone();
+        file[..new.len()].copy_from_slice(&new);
+        assert_eq!(scan(&file), [7]);
+        assert_eq!(scan(&stale), [5, 6]);
+    }
+}

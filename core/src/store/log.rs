@@ -1,0 +1,178 @@
+//! One log in memory: its segments, the batches not yet in them, and the recent ones.
+//!
+//! Everything here is persisted: a batch arrives when its turn's journal write was done.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::block::Block;
+use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
+use super::files;
+use crate::partition::AbortedTxn;
+use super::segment::Segment;
+use crate::types::{Offset, PartitionId, TopicPartition};
+
+/// How far a log's folder has come into being.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Folder {
+    /// To be created before the first write.
+    Absent,
+    /// It exists; its `partition.metadata` is to be written.
+    Bare,
+    /// Complete; whether `partition.metadata` is durable.
+    Present { durable: bool },
+}
+
+/// A batch in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Cached {
+    pub(super) block: Block,
+    pub(super) segment: Offset,
+    pub(super) position: u64,
+}
+
+/// A log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Log {
+    pub(super) id: PartitionId,
+    pub(super) topic: TopicPartition,
+    pub(super) folder_name: String,
+    pub(super) folder: Folder,
+    pub(super) segment_bytes: u32,
+    pub(super) log_start: Offset,
+    pub(super) log_end: Offset,
+    /// Ascending, never empty; the last is the one appended to.
+    pub(super) segments: Vec<Segment>,
+    /// Recent batches, a gapless end of the log.
+    pub(super) cached: VecDeque<Cached>,
+    /// How many of the last of them are not in the segment files yet.
+    pub(super) unwritten: usize,
+    /// How many of those are being written.
+    pub(super) in_flight: usize,
+    /// Whether a write, or a step of creating the folder, is in flight.
+    pub(super) busy: bool,
+    pub(super) snapshot: Option<SnapshotImage>,
+    /// Offsets of the snapshot files there are, ascending.
+    pub(super) snapshots: Vec<Offset>,
+    pub(super) leader_epochs: Vec<(i32, Offset)>,
+    /// Its bytes on disk are damaged: nothing of it is served.
+    pub(super) offline: bool,
+}
+
+impl Log {
+    /// An empty log without files.
+    pub(super) fn new(id: PartitionId, topic: TopicPartition, segment_bytes: u32) -> Self {
+        Self {
+            id,
+            folder_name: files::folder(&topic),
+            topic,
+            folder: Folder::Absent,
+            segment_bytes,
+            log_start: 0,
+            log_end: 0,
+            segments: alloc::vec![Segment::new(0)],
+            cached: VecDeque::new(),
+            unwritten: 0,
+            in_flight: 0,
+            busy: false,
+            snapshot: None,
+            snapshots: Vec::new(),
+            leader_epochs: Vec::new(),
+            offline: false,
+        }
+    }
+
+    /// Adds a persisted batch at the end. Says whether a segment was rolled.
+    pub(super) fn append(&mut self, block: Block, interval: u32) -> bool {
+        let (last_offset, size) = (block.header.last_offset(), block.size());
+        let full = self.active().is_full_for(last_offset, size, self.segment_bytes);
+        if full {
+            self.active_mut().index_time();
+            self.segments.push(Segment::new(block.header.base_offset));
+        }
+        self.log_end = block.end();
+        let segment = self.active_mut();
+        let position = segment.add(&block.header, size, interval);
+        let segment = segment.base;
+        self.cached.push_back(Cached { block, segment, position });
+        self.unwritten += 1;
+        full
+    }
+
+    /// Moves the log's start and returns the segments that lie wholly below it.
+    pub(super) fn move_start(&mut self, offset: Offset) -> Vec<Segment> {
+        self.log_start = self.log_start.max(offset.min(self.log_end));
+        let start = self.log_start;
+        let mut below = self.segments.windows(2).take_while(|pair| pair[1].base <= start).count();
+        // What is not written yet stays until it is, so that writes keep their order.
+        if let Some(unwritten) = self.first_unwritten().map(|batch| batch.segment) {
+            below = below.min(self.segments.partition_point(|segment| segment.base < unwritten));
+        }
+        self.segments.drain(..below).collect()
+    }
+
+    /// Adds an entry to the transaction index of the segment that holds its marker.
+    pub(super) fn record_aborted(&mut self, aborted: &AbortedTxn) -> bool {
+        self.segment_of(aborted.last_offset)
+            .is_some_and(|at| self.segments[at].add_aborted(aborted))
+    }
+
+    /// Index of the segment whose range holds `offset`.
+    pub(super) fn segment_of(&self, offset: Offset) -> Option<usize> {
+        self.segments.partition_point(|segment| segment.base <= offset).checked_sub(1)
+    }
+
+    /// The first batch that is not in the files yet.
+    pub(super) fn first_unwritten(&self) -> Option<&Cached> {
+        self.cached.get(self.cached.len() - self.unwritten)
+    }
+
+    /// Everything below this offset is in the files.
+    pub(super) fn written_end(&self) -> Offset {
+        self.first_unwritten().map_or(self.log_end, |batch| batch.block.header.base_offset)
+    }
+
+    /// Index in the cache of the first batch that ends after `offset`, when memory covers it.
+    pub(super) fn cached_from(&self, offset: Offset) -> Option<usize> {
+        if self.cached.front()?.block.header.base_offset > offset {
+            return None;
+        }
+        Some(self.cached.partition_point(|batch| batch.block.end() <= offset))
+    }
+
+    /// What a checkpoint says of this log as it is now.
+    pub(super) fn image(&self) -> LogImage {
+        LogImage {
+            id: self.id,
+            topic: self.topic.topic.clone(),
+            segment_bytes: self.segment_bytes,
+            log_start: self.log_start,
+            log_end: self.log_end,
+            offline: self.offline,
+            snapshot: self.snapshot,
+            leader_epochs: self.leader_epochs.clone(),
+            segments: self
+                .segments
+                .iter()
+                .map(|segment| SegmentImage {
+                    base: segment.base,
+                    size: segment.size,
+                    max_timestamp: segment.max_timestamp,
+                    max_timestamp_offset: segment.max_timestamp_offset,
+                    index: segment.index.image(),
+                    time: segment.time.image(),
+                    txn: segment.txn.image(),
+                })
+                .collect(),
+        }
+    }
+
+    pub(super) fn active(&self) -> &Segment {
+        self.segments.last().expect("a log always has a segment to append to")
+    }
+
+    fn active_mut(&mut self) -> &mut Segment {
+        self.segments.last_mut().expect("a log always has a segment to append to")
+    }
+}

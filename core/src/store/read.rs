@@ -1,0 +1,239 @@
+//! Reading batches: from memory where they are, else from segment files, checked.
+//!
+//! An answer holds whole batches of one segment, as Apache Kafka's. What comes from a file was
+//! verified against its CRC, so rot is an error and never an answer.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::block::{Block, Unreadable};
+use super::files::Kind;
+use super::log::{Cached, Log};
+use super::{Purpose, ReadId, ReadOutcome, StorageError, Store, StoreEvent};
+use crate::batch::BatchHeader;
+use crate::io::{FileOp, FileOutcome, FileResult};
+use crate::mark;
+use crate::types::{Offset, PartitionId};
+
+/// Bytes of one file read at most, unless a single batch is larger.
+const READ_BYTES_MAX: u64 = 4 << 20;
+
+/// What a reader asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Wanted {
+    offset: Offset,
+    bound: Offset,
+    max_bytes: u32,
+    at_least_one: bool,
+}
+
+/// A read that waits for a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PendingRead {
+    id: PartitionId,
+    wanted: Wanted,
+    segment: Offset,
+    position: u64,
+    length: u64,
+    /// Bytes the file had for sure when the read was emitted.
+    end: u64,
+}
+
+impl Store {
+    /// Reads whole batches of a log from the one that holds `offset` (or the next one after it)
+    /// on. The first may begin before `offset`; none reaches `bound`. At most `max_bytes`, except
+    /// that with `at_least_one` the first batch comes whatever its size. Never crosses a segment.
+    pub fn read(
+        &mut self,
+        id: PartitionId,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+        at_least_one: bool,
+    ) -> ReadOutcome {
+        let Some(log) = self.logs.get(&id) else {
+            return ReadOutcome::Error(StorageError::UnknownLog);
+        };
+        if log.offline {
+            return ReadOutcome::Error(StorageError::Corrupt);
+        }
+        let bound = bound.min(log.log_end);
+        if offset >= bound {
+            return ReadOutcome::Ready(Vec::new());
+        }
+        let wanted = Wanted { offset, bound, max_bytes, at_least_one };
+        if let Some(from) = log.cached_from(offset) {
+            return ReadOutcome::Ready(from_memory(&log.cached, from, wanted));
+        }
+        let Some((segment, position)) = place(log, offset) else {
+            return ReadOutcome::Ready(Vec::new());
+        };
+        let interval = u64::from(self.config.index_interval_bytes);
+        let length = u64::from(max_bytes).saturating_add(interval).min(READ_BYTES_MAX);
+        let read_id = ReadId(self.next_read);
+        self.next_read += 1;
+        mark!(ReadFromFile);
+        self.emit_read(read_id, PendingRead { id, wanted, segment, position, length, end: 0 });
+        ReadOutcome::Pending(read_id)
+    }
+
+    /// An offset at or before the first record with `timestamp` (ms) or a later one, to read from;
+    /// `None` when no record is that late.
+    #[must_use]
+    pub fn offset_for_timestamp(&self, id: PartitionId, timestamp: i64) -> Option<Offset> {
+        let log = self.logs.get(&id)?;
+        let found = log.segments.iter().find_map(|s| s.offset_for_timestamp(timestamp))?;
+        Some(found.max(log.log_start))
+    }
+
+    /// The largest timestamp of a log (ms) and the last offset of the first batch that has it.
+    #[must_use]
+    pub fn max_timestamp(&self, id: PartitionId) -> Option<(i64, Offset)> {
+        let segments = self.logs.get(&id)?.segments.iter().filter(|s| s.max_timestamp_offset >= 0);
+        let max = segments.rev().max_by_key(|segment| segment.max_timestamp)?;
+        Some((max.max_timestamp, max.max_timestamp_offset))
+    }
+
+    fn emit_read(&mut self, read_id: ReadId, mut read: PendingRead) {
+        let Some(log) = self.logs.get(&read.id) else {
+            return self.end_read(read_id, Err(StorageError::UnknownLog));
+        };
+        let written = log.segments.iter().find(|s| s.base == read.segment).map(|s| s.written);
+        read.end = written.unwrap_or(0);
+        let op = FileOp::Read {
+            path: Kind::Log.path(&log.folder_name, read.segment),
+            position: read.position,
+            length: u32::try_from(read.length).unwrap_or(u32::MAX),
+        };
+        self.reads.insert(read_id, read);
+        self.emit(Purpose::Read(read_id), op);
+    }
+
+    fn end_read(&mut self, id: ReadId, result: Result<Vec<Bytes>, StorageError>) {
+        self.events.push_back(StoreEvent::ReadDone { id, result });
+    }
+
+    /// Bytes of a segment have come.
+    pub(super) fn read_done(&mut self, read_id: ReadId, result: FileResult) {
+        let Some(mut read) = self.reads.remove(&read_id) else { return };
+        let bytes = match result {
+            Ok(FileOutcome::Bytes(bytes)) => bytes,
+            Ok(_) => return self.end_read(read_id, Err(StorageError::Io)),
+            Err(error) => return self.end_read(read_id, Err(error.into())),
+        };
+        let Some(log) = self.logs.get(&read.id) else {
+            return self.end_read(read_id, Err(StorageError::UnknownLog));
+        };
+        if log.segments.iter().all(|segment| segment.base != read.segment) {
+            // Gone below the log's start meanwhile; the reader will see that.
+            return self.end_read(read_id, Ok(Vec::new()));
+        }
+        let available = read.end.saturating_sub(read.position);
+        if (bytes.len() as u64) < read.length.min(available) {
+            mark!(ReadCorrupt);
+            return self.end_read(read_id, Err(StorageError::Corrupt));
+        }
+        let usable = usize::try_from(available).unwrap_or(usize::MAX).min(bytes.len());
+        match cut(bytes.slice(..usable), &read) {
+            Cut::Found(found) => self.end_read(read_id, Ok(found)),
+            Cut::Damaged => {
+                mark!(ReadCorrupt);
+                self.end_read(read_id, Err(StorageError::Corrupt));
+            }
+            Cut::Further { skipped, size } => {
+                read.position = read.position.saturating_add(skipped);
+                let left = available.saturating_sub(skipped);
+                if left == 0 {
+                    let next = log.segments.iter().find(|s| s.base > read.segment && s.written > 0);
+                    let Some(next) = next else {
+                        // The rest of the log is in memory: the reader comes again.
+                        let from = log.cached_from(read.wanted.offset);
+                        let found = from.map(|from| from_memory(&log.cached, from, read.wanted));
+                        return self.end_read(read_id, Ok(found.unwrap_or_default()));
+                    };
+                    read.segment = next.base;
+                    read.position = 0;
+                } else if size > left {
+                    mark!(ReadCorrupt);
+                    return self.end_read(read_id, Err(StorageError::Corrupt));
+                }
+                read.length = read.length.max(size);
+                self.emit_read(read_id, read);
+            }
+        }
+    }
+}
+
+/// Where in which file to begin.
+fn place(log: &Log, offset: Offset) -> Option<(Offset, u64)> {
+    let at = log.segment_of(offset).unwrap_or(0);
+    let segment = log.segments.get(at)?;
+    Some((segment.base, segment.position_for(offset)))
+}
+
+fn from_memory(cached: &VecDeque<Cached>, from: usize, wanted: Wanted) -> Vec<Bytes> {
+    let mut out = Vec::new();
+    let mut total = 0_u64;
+    let mut segment = None;
+    for batch in cached.range(from..) {
+        let next = total.saturating_add(batch.block.size());
+        let too_much = next > u64::from(wanted.max_bytes) && !(total == 0 && wanted.at_least_one);
+        let elsewhere = segment.is_some_and(|segment| segment != batch.segment);
+        if batch.block.end() > wanted.bound || too_much || elsewhere {
+            break;
+        }
+        segment = Some(batch.segment);
+        out.extend(batch.block.bytes().cloned());
+        total = next;
+    }
+    out
+}
+
+enum Cut {
+    /// The batches asked for.
+    Found(Vec<Bytes>),
+    /// Nothing yet: go on after `skipped` bytes, with at least `size` bytes.
+    Further { skipped: u64, size: u64 },
+    Damaged,
+}
+
+/// Cuts what was read at the boundaries of batches.
+fn cut(mut bytes: Bytes, read: &PendingRead) -> Cut {
+    let whole = bytes.clone();
+    let wanted = read.wanted;
+    let (mut start, mut end) = (None, 0_usize);
+    let mut lowest = read.segment;
+    loop {
+        let before = whole.len() - bytes.len();
+        let block = match Block::split_from(&mut bytes) {
+            Ok(block) => block,
+            Err(Unreadable::Short(_)) if start.is_some() => break,
+            Err(Unreadable::Short(size)) => {
+                let size = size.unwrap_or(BatchHeader::LENGTH);
+                return Cut::Further { skipped: before as u64, size: size as u64 };
+            }
+            Err(Unreadable::Damaged) => return Cut::Damaged,
+        };
+        if block.header.base_offset < lowest {
+            return Cut::Damaged;
+        }
+        lowest = block.end();
+        if block.end() <= wanted.offset {
+            continue;
+        }
+        let from = start.unwrap_or(before);
+        let after = whole.len() - bytes.len();
+        let too_much = (after - from) as u64 > u64::from(wanted.max_bytes);
+        if block.end() > wanted.bound || (too_much && (start.is_some() || !wanted.at_least_one)) {
+            start = Some(from);
+            end = end.max(from);
+            break;
+        }
+        start = Some(from);
+        end = after;
+    }
+    let found = whole.slice(start.unwrap_or(0)..end);
+    Cut::Found(if found.is_empty() { Vec::new() } else { alloc::vec![found] })
+}

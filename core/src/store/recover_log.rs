@@ -1,0 +1,474 @@
+//! The start of one log: what the checkpoint says of it, or all of its bytes.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::StoreConfig;
+use super::block::{Block, Unreadable};
+use super::checkpoint_file::{LogImage, SegmentImage};
+use super::files::{self, Kind};
+use super::frame::Entry;
+use super::log::{Folder, Log};
+use super::recovered::{BatchSummary, RecoveredLog};
+use super::recovery::SEGMENT_KINDS;
+use super::script::{Script, Stop};
+use super::segment::{IndexFile, Segment};
+use crate::batch::BatchHeader;
+use crate::io::{FileOp, FilePath};
+use crate::mark;
+use crate::types::{Offset, PartitionId, TopicPartition};
+
+/// Bytes of an index file, snapshot or leader epoch file that are read at most.
+const SMALL_FILE_BYTES_MAX: u32 = 256 << 20;
+/// Segment size of a log that was found without a checkpoint, as Apache Kafka's default.
+const FOUND_SEGMENT_BYTES: u32 = 1 << 30;
+
+/// A log to be recovered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LogPlan {
+    pub(super) id: PartitionId,
+    pub(super) topic: TopicPartition,
+    /// What the checkpoint says.
+    image: Option<LogImage>,
+    /// Created since the checkpoint: all of it is in the journal.
+    created: Option<u32>,
+    /// The journal's tail of it.
+    pub(super) entries: Vec<Entry>,
+}
+
+impl LogPlan {
+    /// A log that the checkpoint knows.
+    pub(super) fn checkpointed(image: LogImage) -> Self {
+        let topic = TopicPartition::new(image.topic.clone(), image.id.partition);
+        Self { id: image.id, topic, image: Some(image), created: None, entries: Vec::new() }
+    }
+
+    /// A folder that the checkpoint does not know.
+    pub(super) fn found(id: PartitionId, topic: TopicPartition) -> Self {
+        Self { id, topic, image: None, created: None, entries: Vec::new() }
+    }
+
+    /// A log created since the checkpoint.
+    pub(super) fn created(id: PartitionId, topic: TopicPartition, segment_bytes: u32) -> Self {
+        Self { id, topic, image: None, created: Some(segment_bytes), entries: Vec::new() }
+    }
+}
+
+/// A log that was read.
+#[derive(Clone, Debug)]
+pub(super) struct LogEnd {
+    /// The log, before the journal's tail; `None` when it cannot be used at all.
+    pub(super) log: Option<Log>,
+    /// What the node is told, before the journal's tail.
+    pub(super) recovered: RecoveredLog,
+    pub(super) entries: Vec<Entry>,
+    /// Why it is not served.
+    pub(super) damage: Option<String>,
+    /// Whether the next checkpoint has to write its files.
+    pub(super) changed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    Open,
+    Segment(usize),
+    Snapshot,
+    Scan { segment: usize, position: u64, need: u64 },
+    Cut { segment: usize, position: u64 },
+    End,
+}
+
+/// One log's recovery as far as it has come.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct RecoverLog {
+    plan: LogPlan,
+    folder: String,
+    step: Step,
+    log: Log,
+    /// The segments' sizes that must be readable; the files' lengths when there is no image.
+    sizes: Vec<u64>,
+    /// Whether snapshot and transaction indexes can be believed.
+    trusted: bool,
+    scan_wanted: bool,
+    snapshot: Option<(Offset, Bytes)>,
+    tail: Vec<BatchSummary>,
+    damage: Option<String>,
+}
+
+impl RecoverLog {
+    pub(super) fn new(plan: LogPlan) -> Self {
+        let segment_bytes = plan.created.unwrap_or(FOUND_SEGMENT_BYTES);
+        let mut log = Log::new(plan.id, plan.topic.clone(), segment_bytes);
+        if let Some(image) = &plan.image {
+            log.segment_bytes = image.segment_bytes;
+            log.log_start = image.log_start;
+            log.log_end = image.log_end;
+            log.leader_epochs.clone_from(&image.leader_epochs);
+        }
+        Self {
+            folder: files::folder(&plan.topic),
+            step: Step::Open,
+            log,
+            sizes: Vec::new(),
+            trusted: plan.image.as_ref().is_some_and(|image| !image.offline),
+            scan_wanted: false,
+            snapshot: None,
+            tail: Vec::new(),
+            damage: None,
+            plan,
+        }
+    }
+
+    /// Runs one step; the log when it was the last.
+    pub(super) fn step(
+        &mut self,
+        script: &mut Script,
+        config: &StoreConfig,
+    ) -> Result<Option<LogEnd>, Stop> {
+        match self.step {
+            Step::Open if self.plan.created.is_some() => {
+                let folder = FilePath::from(self.folder.as_str());
+                script.run(|script| script.ask(FileOp::RemoveFolder { folder }))?;
+                self.step = Step::End;
+            }
+            Step::Open => self.open(script)?,
+            Step::Segment(at) => self.load_segment(script, at)?,
+            Step::Snapshot => self.load_snapshot(script)?,
+            Step::Scan { segment, position, need } => {
+                self.scan(script, config, segment, position, need)?;
+            }
+            Step::Cut { segment, position } => {
+                let path = Kind::Log.path(&self.folder, self.log.segments[segment].base);
+                script.run(|script| script.ask(FileOp::Truncate { path, length: position }))?;
+                mark!(RecoverySegmentCut);
+                self.sizes[segment] = position;
+                self.step = Step::Scan { segment, position, need: 0 };
+            }
+            Step::End => return Ok(Some(self.end())),
+        }
+        Ok(None)
+    }
+
+    /// Lists the folder, removes what the checkpoint does not know, and finds the segments.
+    fn open(&mut self, script: &mut Script) -> Result<(), Stop> {
+        let start = self.start_offset();
+        let images = self.plan.image.as_ref().map(|image| live_segments(&image.segments, start));
+        let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
+        let folder = self.folder.as_str();
+        let (bases, sizes, snapshots, epochs) = script.run(|script| {
+            let mut bases = Vec::new();
+            let mut snapshots = Vec::new();
+            for name in script.list(folder)? {
+                let Some((kind, offset)) = Kind::parse(&name) else { continue };
+                let stray = match (&images, kind) {
+                    (_, Kind::Snapshot) => offset > end,
+                    (Some(images), _) => images.iter().all(|image| image.base != offset),
+                    (None, _) => false,
+                };
+                if stray {
+                    script.ask(FileOp::Remove { path: kind.path(folder, offset) })?;
+                } else if kind == Kind::Snapshot {
+                    snapshots.push(offset);
+                } else if kind == Kind::Log {
+                    bases.push(offset);
+                }
+            }
+            let mut sizes = Vec::new();
+            if images.is_none() {
+                for base in &bases {
+                    sizes.push(script.length(&Kind::Log.path(folder, *base))?.unwrap_or(0));
+                }
+            }
+            let path = files::in_folder(folder, files::LEADER_EPOCHS);
+            let epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
+            Ok((bases, sizes, snapshots, epochs))
+        })?;
+        self.log.snapshots = snapshots;
+        self.log.snapshots.sort_unstable();
+        self.log.folder = Folder::Present { durable: true };
+        if let Some(images) = images {
+            self.sizes = images.iter().map(|image| image.size).collect();
+            self.log.segments = Vec::new();
+            if let Some(image) = &mut self.plan.image {
+                image.segments = images;
+            }
+            self.step = Step::Segment(0);
+            return Ok(());
+        }
+        self.log.leader_epochs =
+            epochs.and_then(|text| files::parse_leader_epochs(&text)).unwrap_or_default();
+        if let Some(base) = bases.first() {
+            self.log.segments = bases.iter().map(|base| Segment::new(*base)).collect();
+            self.log.log_start = *base;
+            self.log.log_end = *base;
+        } else {
+            self.log.segments = alloc::vec![Segment::new(0)];
+        }
+        self.sizes = if bases.is_empty() { alloc::vec![0] } else { sizes };
+        self.begin_scan();
+        Ok(())
+    }
+
+    /// Where the log will begin once the journal's tail is in.
+    fn start_offset(&self) -> Offset {
+        let moves = self.plan.entries.iter().filter_map(|entry| match entry {
+            Entry::LogStart { offset, .. } => Some(*offset),
+            _ => None,
+        });
+        moves.chain(self.plan.image.as_ref().map(|image| image.log_start)).max().unwrap_or(0)
+    }
+
+    fn load_segment(&mut self, script: &mut Script, at: usize) -> Result<(), Stop> {
+        let Some(image) = self.plan.image.as_ref().and_then(|i| i.segments.get(at)).copied() else {
+            self.step = Step::Snapshot;
+            return Ok(());
+        };
+        let folder = self.folder.as_str();
+        let loaded = script.run(|script| load_segment(script, folder, &image))?;
+        if loaded.length < image.size {
+            self.damage.get_or_insert_with(|| {
+                format!(
+                    "segment {} has {} of {} durable bytes",
+                    image.base, loaded.length, image.size
+                )
+            });
+        }
+        self.scan_wanted |= !loaded.indexed;
+        self.trusted &= loaded.txn_good;
+        self.log.segments.push(loaded.segment);
+        self.step = Step::Segment(at + 1);
+        Ok(())
+    }
+
+    fn load_snapshot(&mut self, script: &mut Script) -> Result<(), Stop> {
+        let image = self.plan.image.as_ref().and_then(|image| image.snapshot);
+        if let Some(image) = image {
+            let path = Kind::Snapshot.path(&self.folder, image.offset);
+            let bytes = script.run(|script| script.read_all(&path, SMALL_FILE_BYTES_MAX))?;
+            let whole = bytes.filter(|bytes| bytes.len() == image.file.length as usize);
+            match whole.filter(|bytes| image.file.matching(bytes).is_some()) {
+                Some(bytes) if image.offset == self.log.log_end => {
+                    self.log.snapshot = Some(image);
+                    self.snapshot = Some((image.offset, bytes));
+                }
+                _ => mark!(RecoverySnapshotIgnored),
+            }
+        }
+        let empty = self.sizes.iter().all(|size| *size == 0);
+        self.trusted &= self.snapshot.is_some() || empty;
+        if self.damage.is_some() || (self.trusted && !self.scan_wanted) {
+            self.step = Step::End;
+        } else {
+            self.begin_scan();
+        }
+        Ok(())
+    }
+
+    fn begin_scan(&mut self) {
+        mark!(RecoveryFullScan);
+        if !self.trusted {
+            self.snapshot = None;
+            self.log.snapshot = None;
+        }
+        for segment in &mut self.log.segments {
+            let txn = core::mem::take(&mut segment.txn);
+            *segment = Segment::new(segment.base);
+            if self.trusted {
+                segment.txn = txn;
+            }
+        }
+        if self.plan.image.is_none() {
+            self.log.log_end = self.log.segments.first().map_or(0, |segment| segment.base);
+        }
+        self.step = Step::Scan { segment: 0, position: 0, need: 0 };
+    }
+
+    /// Reads and checks the next bytes of a segment, and rebuilds its indexes.
+    fn scan(
+        &mut self,
+        script: &mut Script,
+        config: &StoreConfig,
+        at: usize,
+        position: u64,
+        need: u64,
+    ) -> Result<(), Stop> {
+        let Some(segment) = self.log.segments.get_mut(at) else {
+            self.step = Step::End;
+            return Ok(());
+        };
+        let left = self.sizes[at].saturating_sub(position);
+        let path = Kind::Log.path(&self.folder, segment.base);
+        if left == 0 {
+            segment.written = segment.size;
+            segment.durable = if self.plan.image.is_some() { segment.size } else { 0 };
+            if at + 1 < self.sizes.len() {
+                segment.index_time();
+            }
+            self.step = Step::Scan { segment: at + 1, position: 0, need: 0 };
+            return Ok(());
+        }
+        let length = need.max(u64::from(config.scan_chunk_bytes)).min(left);
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let mut bytes = script.run(|script| script.read(&path, position, length))?;
+        let whole = bytes.len() as u64 >= u64::from(length);
+        let mut lowest = self.tail.last().map_or(segment.base, |last| {
+            last.header.last_offset().saturating_add(1).max(segment.base)
+        });
+        let mut next = position;
+        let stop = loop {
+            match Block::split_from(&mut bytes) {
+                Ok(block) if block.header.base_offset >= lowest => {
+                    lowest = block.end();
+                    segment.add(&block.header, block.size(), config.index_interval_bytes);
+                    self.tail.push(summary(&block));
+                    next += block.size();
+                }
+                Ok(_) => break Unreadable::Damaged,
+                Err(stop) => break stop,
+            }
+        };
+        let end = position.saturating_add(u64::from(length));
+        let need = match stop {
+            Unreadable::Short(size) => size.unwrap_or(BatchHeader::LENGTH) as u64,
+            Unreadable::Damaged => u64::MAX,
+        };
+        let more = next == end || need <= self.sizes[at] - next;
+        if whole && more && need != u64::MAX {
+            self.step = Step::Scan { segment: at, position: next, need };
+            return Ok(());
+        }
+        if next == self.sizes[at] {
+            self.step = Step::Scan { segment: at, position: next, need: 0 };
+            return Ok(());
+        }
+        self.bad_batch(at, next);
+        Ok(())
+    }
+
+    /// Cuts the last segment of a log without checkpoint; anything else is damage.
+    fn bad_batch(&mut self, at: usize, position: u64) {
+        let base = self.log.segments[at].base;
+        if self.plan.image.is_some() || at + 1 < self.log.segments.len() {
+            self.damage = Some(format!("segment {base} is damaged at byte {position}"));
+            self.step = Step::End;
+        } else {
+            self.step = Step::Cut { segment: at, position };
+        }
+    }
+
+    fn end(&mut self) -> LogEnd {
+        let mut log = self.log.clone();
+        let found = self.plan.image.is_none();
+        if let Some(image) = &self.plan.image {
+            let end = self.tail.last().map(|last| last.header.last_offset().saturating_add(1));
+            if self.damage.is_none() && end.is_some_and(|end| end != image.log_end) {
+                self.damage = Some(String::from("the last batch is not the checkpoint's"));
+            }
+            if self.damage.is_some() {
+                restore(&mut log, image);
+            }
+        } else if let Some(last) = self.tail.last() {
+            log.log_end = last.header.last_offset().saturating_add(1);
+        }
+        log.offline = self.damage.is_some();
+        let aborted = log.segments.iter().flat_map(Segment::aborted).collect();
+        let recovered = RecoveredLog {
+            id: self.plan.id,
+            topic: self.plan.topic.clone(),
+            log_start: log.log_start,
+            log_end: log.log_end,
+            snapshot: self.snapshot.take(),
+            tail: if self.trusted { Vec::new() } else { core::mem::take(&mut self.tail) },
+            aborted,
+            leader_epochs: log.leader_epochs.clone(),
+        };
+        let usable = !(found && self.damage.is_some());
+        LogEnd {
+            changed: !self.trusted || self.scan_wanted,
+            log: usable.then_some(log),
+            recovered,
+            entries: core::mem::take(&mut self.plan.entries),
+            damage: self.damage.take(),
+        }
+    }
+}
+
+/// The segments of a checkpoint that are not wholly below the log's start.
+fn live_segments(segments: &[SegmentImage], start: Offset) -> Vec<SegmentImage> {
+    let below = segments.windows(2).take_while(|pair| pair[1].base <= start).count();
+    segments[below..].to_vec()
+}
+
+/// Puts a damaged log's segments to where the checkpoint says they end, so that the journal's tail
+/// goes behind them and is kept.
+fn restore(log: &mut Log, image: &LogImage) {
+    log.segments = image
+        .segments
+        .iter()
+        .map(|image| {
+            let mut segment = Segment::new(image.base);
+            segment.size = image.size;
+            segment.written = image.size;
+            segment.durable = image.size;
+            segment.max_timestamp = image.max_timestamp;
+            segment.max_timestamp_offset = image.max_timestamp_offset;
+            segment
+        })
+        .collect();
+    log.snapshot = None;
+}
+
+struct LoadedSegment {
+    segment: Segment,
+    /// Length of the file before it was cut.
+    length: u64,
+    indexed: bool,
+    txn_good: bool,
+}
+
+/// Reads one segment's indexes and cuts its files to what the checkpoint says.
+fn load_segment(
+    script: &mut Script,
+    folder: &str,
+    image: &SegmentImage,
+) -> Result<LoadedSegment, Stop> {
+    let path = Kind::Log.path(folder, image.base);
+    let length = script.length(&path)?.unwrap_or(0);
+    if length > image.size {
+        script.ask(FileOp::Truncate { path, length: image.size })?;
+    }
+    let mut indexes = Vec::new();
+    for (kind, file) in SEGMENT_KINDS[1..].iter().zip([image.index, image.time, image.txn]) {
+        let path = kind.path(folder, image.base);
+        let bytes = script.read_all(&path, SMALL_FILE_BYTES_MAX)?.unwrap_or_default();
+        let good = file.matching(&bytes).map(IndexFile::read);
+        if good.is_some() && bytes.len() > file.length as usize {
+            script.ask(FileOp::Truncate { path, length: u64::from(file.length) })?;
+        }
+        indexes.push(good);
+    }
+    let mut indexes = indexes.into_iter();
+    let mut next = || indexes.next().flatten();
+    let (index, time, txn) = (next(), next(), next());
+    let (indexed, txn_good) = (index.is_some() && time.is_some(), txn.is_some());
+    let segment = Segment {
+        base: image.base,
+        size: image.size,
+        written: image.size,
+        durable: image.size,
+        max_timestamp: image.max_timestamp,
+        max_timestamp_offset: image.max_timestamp_offset,
+        index: index.unwrap_or_default(),
+        time: time.unwrap_or_default(),
+        txn: txn.unwrap_or_default(),
+    };
+    Ok(LoadedSegment { segment, length, indexed, txn_good })
+}
+
+/// What the node is told of a batch.
+pub(super) fn summary(block: &Block) -> BatchSummary {
+    BatchSummary { header: block.header, marker: block.marker() }
+}

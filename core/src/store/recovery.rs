@@ -1,0 +1,399 @@
+//! The start: checkpoint, journal, then log after log.
+//!
+//! Reads before it writes, and what it writes (cutting what lies beyond the checkpoint, bringing
+//! the journal's tail into the segments) gives the same again after a crash in its middle. The
+//! journal is not written before the checkpoint that ends recovery is durable.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use bytes::BytesMut;
+
+use super::checkpoint_file::Image;
+use super::files::{self, Kind};
+use super::frame::{Entry, Frame, Scan, Scanned};
+use super::recover_log::{LogEnd, LogPlan, RecoverLog};
+use super::script::{Script, Stop};
+use super::{Durability, Phase, Purpose, Removal, Store, StoreConfig, StoreEvent};
+use crate::io::{FileOp, FilePath, FileResult};
+use crate::mark;
+use crate::time::Timestamp;
+use crate::types::{
+    CONSUMER_OFFSETS_TOPIC, METADATA_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicId,
+    TopicPartition,
+};
+
+/// Bytes of a `partition.metadata` at most.
+const METADATA_BYTES_MAX: u32 = 1024;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Step {
+    /// The data folder and the checkpoint file.
+    #[default]
+    Root,
+    /// One of the journal files.
+    Journal(usize),
+    /// What logs there are.
+    Plan,
+    /// One log.
+    Log(alloc::boxed::Box<RecoverLog>),
+    /// Space for the journal files.
+    Allocate,
+}
+
+/// Recovery as far as it has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Recovery {
+    script: Script,
+    step: Step,
+    names: Vec<String>,
+    checkpoint: Option<Image>,
+    checkpoint_bytes: BytesMut,
+    scan: Scan,
+    scanned: u64,
+    /// What each journal file holds.
+    frames: [Vec<Frame>; 2],
+    logs: VecDeque<LogPlan>,
+}
+
+impl Store {
+    /// Goes on with recovery until it needs a file.
+    pub(super) fn recover(&mut self) {
+        loop {
+            let Phase::Recovering(recovery) = &mut self.phase else { return };
+            let mut recovery = core::mem::take(recovery);
+            let outcome = self.recovery_step(&mut recovery);
+            match outcome {
+                Ok(true) => {
+                    self.phase = Phase::Running;
+                    self.root_dirty = true;
+                    self.events.push_back(StoreEvent::Recovered);
+                    self.ask_for_checkpoint();
+                    return;
+                }
+                Ok(false) => self.phase = Phase::Recovering(recovery),
+                Err(Stop::Ask(op)) => {
+                    self.phase = Phase::Recovering(recovery);
+                    self.emit(Purpose::Recovery, op);
+                    return;
+                }
+                Err(Stop::Failed(op, error)) => {
+                    return self.recovery_failed(format!("{op:.120?} failed: {error}"));
+                }
+                Err(Stop::Damaged(reason)) => {
+                    mark!(RecoveryDamageFound);
+                    return self.recovery_failed(reason);
+                }
+            }
+        }
+    }
+
+    /// An operation of recovery has ended.
+    pub(super) fn recovery_answer(&mut self, now: Timestamp, result: FileResult) {
+        self.last_checkpoint = now;
+        if let Phase::Recovering(recovery) = &mut self.phase {
+            recovery.script.answer(result);
+            self.recover();
+        }
+    }
+
+    fn recovery_failed(&mut self, reason: String) {
+        self.phase = Phase::Dead;
+        self.journal.fault(super::StorageError::Faulted);
+        self.faulted = true;
+        self.report_failed_turns();
+        self.events.push_back(StoreEvent::Fault(reason));
+        if self.stopping {
+            self.events.push_back(StoreEvent::Stopped);
+        }
+    }
+
+    /// Runs one step; `true` when it was the last.
+    fn recovery_step(&mut self, recovery: &mut Recovery) -> Result<bool, Stop> {
+        match &mut recovery.step {
+            Step::Root => recovery.read_root(self.config.scan_chunk_bytes)?,
+            Step::Journal(file) => {
+                let file = *file;
+                recovery.read_journal(file, self.config.scan_chunk_bytes)?;
+            }
+            Step::Plan => {
+                let (removals, sequence) = recovery.plan(&self.config)?;
+                self.removals.extend(removals);
+                let (generation, next) = recovery.journal_marks();
+                self.journal.recovered(generation, sequence, next);
+                recovery.next_log();
+            }
+            Step::Log(log) => {
+                let end = log.step(&mut recovery.script, &self.config)?;
+                if let Some(end) = end {
+                    self.log_recovered(end)?;
+                    recovery.next_log();
+                }
+            }
+            Step::Allocate => {
+                let bytes = self.config.journal_bytes;
+                recovery.script.run(|script| allocate(script, bytes))?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A log's files were read: takes it in, with the journal's tail, and tells the node.
+    fn log_recovered(&mut self, end: LogEnd) -> Result<(), Stop> {
+        let LogEnd { log, mut recovered, entries, damage, changed } = end;
+        let id = recovered.id;
+        if let Some(reason) = &damage {
+            mark!(RecoveryDamageFound);
+            self.events.push_back(StoreEvent::Fault(format!("{}: {reason}", recovered.topic)));
+        }
+        let Some(log) = log else {
+            // Nothing to append to: what the journal holds for it must not be dropped.
+            let lost = entries.iter().any(|entry| matches!(entry, Entry::Append { .. }));
+            if lost {
+                let reason = format!("{}: damaged, and the journal holds more", recovered.topic);
+                return Err(Stop::Damaged(reason));
+            }
+            return Ok(());
+        };
+        let (known_end, offline) = (log.log_end, log.offline);
+        self.logs.insert(id, log);
+        if changed {
+            self.dirty.insert(id);
+            self.want_write(id);
+        }
+        for entry in entries {
+            if let Entry::Append { block, .. } = &entry {
+                if block.header.base_offset < known_end {
+                    continue;
+                }
+                recovered.tail.push(super::recover_log::summary(block));
+            }
+            self.apply(entry);
+        }
+        if let Some(log) = self.logs.get(&id)
+            && !offline
+        {
+            recovered.log_start = log.log_start;
+            recovered.log_end = log.log_end;
+            self.events.push_back(StoreEvent::LogRecovered(alloc::boxed::Box::new(recovered)));
+        }
+        Ok(())
+    }
+}
+
+impl Recovery {
+    fn read_root(&mut self, chunk: u32) -> Result<(), Stop> {
+        let path = FilePath::from(files::CHECKPOINT);
+        let position = self.checkpoint_bytes.len() as u64;
+        if position == 0 {
+            self.names = self.script.run(|script| {
+                script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
+                script.list("")
+            })?;
+        }
+        if self.names.iter().any(|name| name == files::CHECKPOINT) {
+            let part = self.script.run(|script| script.read(&path, position, chunk))?;
+            self.checkpoint_bytes.extend_from_slice(&part);
+            if part.len() as u64 == u64::from(chunk) {
+                return Ok(());
+            }
+            self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
+        }
+        if self.checkpoint.is_none() {
+            mark!(RecoveryNoCheckpoint);
+        }
+        self.step = Step::Journal(0);
+        Ok(())
+    }
+
+    fn read_journal(&mut self, file: usize, chunk: u32) -> Result<(), Stop> {
+        let path = FilePath::from(files::JOURNAL[file]);
+        let position = self.scanned;
+        let part = self.script.run(|script| script.read(&path, position, chunk))?;
+        self.scanned += part.len() as u64;
+        self.scan.push(&part);
+        loop {
+            match self.scan.next() {
+                Scanned::Frame(frame) => self.frames[file].push(frame),
+                Scanned::More if part.len() as u64 == u64::from(chunk) => return Ok(()),
+                Scanned::More | Scanned::End => break,
+            }
+        }
+        if self.scan.is_torn() {
+            mark!(JournalTornTail);
+        }
+        self.scan = Scan::default();
+        self.scanned = 0;
+        self.step = if file == 0 { Step::Journal(1) } else { Step::Plan };
+        Ok(())
+    }
+
+    /// Highest generation of a journal file, and a turn number above all that were read.
+    fn journal_marks(&self) -> (u64, u64) {
+        let (mut generation, mut sequence) =
+            self.checkpoint.as_ref().map_or((0, 0), |image| (image.generation, image.sequence));
+        for frame in self.frames.iter().flatten() {
+            generation = generation.max(frame.place.generation);
+            sequence = sequence.max(frame.place.sequence);
+        }
+        (generation, sequence.saturating_add(1))
+    }
+
+    /// The turns after the checkpoint, in order, and the last one that counts.
+    fn tail(&self, durability: Durability) -> Result<(Vec<Frame>, u64), Stop> {
+        let covered = self.checkpoint.as_ref().map_or(0, |image| image.sequence);
+        let [mut older, mut newer] = self.frames.clone();
+        let generation = |frames: &[Frame]| frames.first().map_or(0, |f| f.place.generation);
+        if generation(&older) > generation(&newer) {
+            core::mem::swap(&mut older, &mut newer);
+        }
+        let mut last = covered;
+        if let Some(first) = newer.first().map(|frame| frame.place) {
+            // Leftovers of a failed write behind the last frame that counts.
+            older.retain(|frame| frame.place.sequence <= first.previous);
+        }
+        let mut tail = Vec::new();
+        let fresh = self.checkpoint.is_none();
+        for frame in older.into_iter().chain(newer) {
+            let Frame { place, .. } = frame;
+            if place.sequence <= last {
+                continue;
+            }
+            let follows = if tail.is_empty() { place.previous <= last } else { place.previous == last };
+            if !follows && !(fresh && tail.is_empty()) {
+                if durability == Durability::Os {
+                    break;
+                }
+                return Err(Stop::Damaged(format!(
+                    "the journal lacks turns {} to {}",
+                    last.saturating_add(1),
+                    place.previous
+                )));
+            }
+            last = place.sequence;
+            tail.push(frame);
+        }
+        Ok((tail, last))
+    }
+
+    /// Finds out which logs there are and what the journal holds for each. Returns the folders to
+    /// be removed, and the last turn that counts.
+    fn plan(&mut self, config: &StoreConfig) -> Result<(Vec<Removal>, u64), Stop> {
+        let image = self.checkpoint.clone().unwrap_or_default();
+        let mut plans: BTreeMap<PartitionId, LogPlan> = BTreeMap::new();
+        for log in image.logs {
+            plans.insert(log.id, LogPlan::checkpointed(log));
+        }
+        let known: BTreeMap<String, TopicId> =
+            plans.values().map(|plan| (files::folder(&plan.topic), plan.id.topic_id)).collect();
+        let unknown = self.unknown_folders(&known)?;
+        let (frames, last) = self.tail(config.durability)?;
+        let mut gone: BTreeSet<(TopicId, String)> = image.removed.into_iter().collect();
+        let created: BTreeSet<PartitionId> = frames
+            .iter()
+            .flat_map(|frame| &frame.entries)
+            .filter(|entry| matches!(entry, Entry::Create { .. }))
+            .map(Entry::id)
+            .collect();
+        for (topic, topic_id) in unknown {
+            let id = PartitionId { topic_id, partition: topic.partition };
+            let folder = files::folder(&topic);
+            if !gone.contains(&(topic_id, folder)) && !created.contains(&id) {
+                plans.insert(id, LogPlan::found(id, topic));
+            }
+        }
+        if !frames.is_empty() {
+            mark!(RecoveryReplayed);
+        }
+        for entry in frames.into_iter().flat_map(|frame| frame.entries) {
+            let id = entry.id();
+            match entry {
+                Entry::Create { topic, segment_bytes, .. } => {
+                    let topic = TopicPartition::new(topic, id.partition);
+                    // Recreated under the same name: what the folder holds is wiped either way.
+                    gone.retain(|(_, folder)| *folder != files::folder(&topic));
+                    plans.entry(id).or_insert_with(|| LogPlan::created(id, topic, segment_bytes));
+                }
+                Entry::Delete { .. } => {
+                    if let Some(plan) = plans.remove(&id) {
+                        gone.insert((id.topic_id, files::folder(&plan.topic)));
+                    }
+                }
+                entry => {
+                    if let Some(plan) = plans.get_mut(&id) {
+                        plan.entries.push(entry);
+                    }
+                }
+            }
+        }
+        let mut logs: Vec<LogPlan> = plans.into_values().collect();
+        logs.sort_by_key(|plan| (rank(&plan.topic), plan.topic.clone(), plan.id));
+        self.logs = logs.into();
+        let removals = gone.into_iter().map(|(id, folder)| Removal::folder(id, folder)).collect();
+        Ok((removals, last))
+    }
+
+    /// Folders of logs that the checkpoint does not know, with their topic ids.
+    fn unknown_folders(
+        &mut self,
+        known: &BTreeMap<String, TopicId>,
+    ) -> Result<Vec<(TopicPartition, TopicId)>, Stop> {
+        let names: Vec<TopicPartition> = self
+            .names
+            .iter()
+            .filter(|name| !known.contains_key(*name))
+            .filter_map(|name| files::parse_folder(name))
+            .filter(|topic| !files::JOURNAL.contains(&topic.to_string().as_str()))
+            .collect();
+        self.script.run(|script| {
+            let mut found = Vec::new();
+            for topic in &names {
+                let path = files::in_folder(&topic.to_string(), files::PARTITION_METADATA);
+                let text = script.read_all(&path, METADATA_BYTES_MAX)?;
+                if let Some(id) = text.and_then(|text| files::parse_partition_metadata(&text)) {
+                    found.push((topic.clone(), id));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    fn next_log(&mut self) {
+        self.step = match self.logs.pop_front() {
+            Some(plan) => Step::Log(alloc::boxed::Box::new(RecoverLog::new(plan))),
+            None => Step::Allocate,
+        };
+    }
+}
+
+/// The metadata log first, then the coordinators' logs.
+fn rank(topic: &TopicPartition) -> u8 {
+    match topic.topic.as_str() {
+        METADATA_TOPIC => 0,
+        TRANSACTION_STATE_TOPIC => 1,
+        CONSUMER_OFFSETS_TOPIC => 2,
+        _ => 3,
+    }
+}
+
+/// Gives both journal files their size. Their contents stay: they are needed until the checkpoint
+/// that ends recovery.
+fn allocate(script: &mut Script, bytes: u64) -> Result<(), Stop> {
+    for name in files::JOURNAL {
+        let path = FilePath::from(name);
+        if script.length(&path)?.is_none_or(|length| length < bytes) {
+            script.ask(FileOp::Allocate { path: path.clone(), length: bytes })?;
+            script.ask(FileOp::Sync { path })?;
+        }
+    }
+    script.ask(FileOp::SyncFolder { folder: FilePath::from("") })?;
+    Ok(())
+}
+
+
+/// Kinds of file a segment has.
+pub(super) const SEGMENT_KINDS: [Kind; 4] =
+    [Kind::Log, Kind::Index, Kind::TimeIndex, Kind::TxnIndex];

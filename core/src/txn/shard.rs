@@ -1,0 +1,131 @@
+//! What one partition of `__transaction_state` holds in memory, with the indexes of its sweeps.
+//!
+//! The metadata of an id is only ever changed through [`Shard::put`], which keeps the indexes
+//! right, so that a sweep costs what is due and not what exists.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+
+use super::AppendId;
+use super::MarkerToken;
+use super::metadata::Metadata;
+use crate::types::TopicPartition;
+
+/// A transition that was begun and is not persisted yet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Pending {
+    /// The record of `target` is on its way to the log.
+    Appending { target: Metadata, append: AppendId },
+    /// The decision is persisted and markers are owed; then `complete` is written.
+    Markers { complete: Metadata, owed: BTreeMap<TopicPartition, MarkerToken> },
+    /// The tombstone is on its way to the log (Kafka: pending Dead).
+    Expiring { append: AppendId },
+}
+
+/// One transactional id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    pub(crate) metadata: Metadata,
+    pub(crate) pending: Option<Pending>,
+}
+
+/// One partition of the transaction log that this node leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Shard {
+    /// The leader epoch of the partition; every marker carries it.
+    pub(crate) coordinator_epoch: i32,
+    /// Which load of this node it is; told apart even if the leader epoch is the same.
+    pub(crate) generation: u64,
+    pub(crate) loading: bool,
+    entries: BTreeMap<Arc<str>, Entry>,
+    /// Open transactions by the wall clock time they are due at.
+    deadlines: BTreeSet<(i64, Arc<str>)>,
+    /// Ids that may expire, by their last update.
+    idle: BTreeSet<(i64, Arc<str>)>,
+}
+
+impl Shard {
+    pub(crate) fn new(coordinator_epoch: i32, generation: u64) -> Self {
+        Self {
+            coordinator_epoch,
+            generation,
+            loading: true,
+            entries: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            idle: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
+        self.entries.get(id)
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Entry)> {
+        self.entries.iter()
+    }
+
+    /// Replaces an id's metadata, creating the id when it is new. A pending transition stays.
+    pub(crate) fn put(&mut self, id: &Arc<str>, metadata: Metadata) {
+        self.unindex(id);
+        if let Some(deadline_ms) = metadata.deadline_ms() {
+            self.deadlines.insert((deadline_ms, id.clone()));
+        }
+        if metadata.state.expires() {
+            self.idle.insert((metadata.last_update_ms, id.clone()));
+        }
+        match self.entries.get_mut(id) {
+            Some(entry) => entry.metadata = metadata,
+            None => {
+                self.entries.insert(id.clone(), Entry { metadata, pending: None });
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.unindex(id);
+        self.entries.remove(id);
+    }
+
+    fn unindex(&mut self, id: &str) {
+        let Some((id, entry)) = self.entries.get_key_value(id) else { return };
+        if let Some(deadline_ms) = entry.metadata.deadline_ms() {
+            self.deadlines.remove(&(deadline_ms, id.clone()));
+        }
+        if entry.metadata.state.expires() {
+            self.idle.remove(&(entry.metadata.last_update_ms, id.clone()));
+        }
+    }
+
+    /// Where an id's pending transition is kept; `None` for an unknown id.
+    pub(crate) fn pending_mut(&mut self, id: &str) -> Option<&mut Option<Pending>> {
+        self.entries.get_mut(id).map(|entry| &mut entry.pending)
+    }
+
+    /// A partition's marker is written: it is not owed any more. Returns whether none is. Neither
+    /// index depends on the partitions, so this does not go through [`put`](Self::put).
+    pub(crate) fn marker_written(&mut self, id: &str, partition: &TopicPartition) -> bool {
+        let Some(entry) = self.entries.get_mut(id) else { return false };
+        let Some(Pending::Markers { owed, .. }) = &mut entry.pending else { return false };
+        owed.remove(partition);
+        entry.metadata.partitions.remove(partition);
+        owed.is_empty()
+    }
+
+    /// Open transactions that are overdue, the oldest first.
+    pub(crate) fn overdue(&self, now_ms: i64) -> impl Iterator<Item = &Arc<str>> {
+        self.deadlines.iter().take_while(move |(due, _)| *due < now_ms).map(|(_, id)| id)
+    }
+
+    /// Ids whose last update is not after `bound_ms`, the oldest first.
+    pub(crate) fn idle_since(&self, bound_ms: i64) -> impl Iterator<Item = &Arc<str>> {
+        self.idle.iter().take_while(move |(at, _)| *at <= bound_ms).map(|(_, id)| id)
+    }
+
+    pub(crate) fn has_deadlines(&self) -> bool {
+        !self.loading && !self.deadlines.is_empty()
+    }
+
+    pub(crate) fn has_idle(&self) -> bool {
+        !self.loading && !self.idle.is_empty()
+    }
+}

@@ -1,0 +1,334 @@
+//! The command line: verbs, options, exit codes, signals.
+
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::files::{DataDir, DataDirError, DiskFiles};
+use crate::properties;
+use crate::serve::{Env, Phase, ServeError, serve};
+use crate::settings::Settings;
+use crate::torture::{self, Torture};
+
+/// Exit code of a failure that has none of its own.
+pub const EXIT_FAILURE: u8 = 1;
+/// Exit code of a wrong command line, settings file or setting.
+pub const EXIT_CONFIG: u8 = 2;
+/// Exit code when the address is taken or cannot be listened on.
+pub const EXIT_ADDRESS: u8 = 3;
+/// Exit code when another broker has the data directory, or it cannot be used.
+pub const EXIT_DATA_DIR: u8 = 4;
+/// Exit code of `torture` when the broker broke its word.
+pub const EXIT_VIOLATION: u8 = 5;
+/// Exit code after a second signal.
+pub const EXIT_SECOND_SIGNAL: u8 = 130;
+
+/// Kafka-compatible, exactly-once broker. Without a verb it serves.
+#[derive(Debug, Parser)]
+#[command(name = "verdict", version, args_conflicts_with_subcommands = true)]
+#[command(after_help = "Exit codes: 0 stopped cleanly, 1 failed, 2 bad command line or settings, \
+    3 address in use, 4 data directory in use, 5 torture found a violation, 130 stopped at once \
+    by a second signal.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    serve: ServeArgs,
+    /// How much to log, to stderr: error, warn, info, debug, trace, or target=level,...
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "info")]
+    log: Targets,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Serve until SIGINT or SIGTERM (the default).
+    Serve(ServeArgs),
+    /// Kill a broker again and again under transactional load, and judge what clients saw.
+    Torture(TortureArgs),
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Address to listen on; port 0 asks for a free one [default: 127.0.0.1:9092]
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// Address that clients are told to connect to [default: where it listens]
+    #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
+    advertise: Option<(String, u16)>,
+    /// Data directory, created when absent
+    #[arg(long, value_name = "DIR", default_value = "./verdict-data")]
+    data: PathBuf,
+    /// Keep nothing: a temporary data directory, removed at the end; implies --durability os
+    #[arg(long, conflicts_with = "data")]
+    ephemeral: bool,
+    /// What an acknowledgement means: on disk, or in the system's page cache [default: fsync]
+    #[arg(long, value_name = "MODE", value_parser = ["fsync", "os"])]
+    durability: Option<String>,
+    /// Settings file, in the form of Kafka's server.properties
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// One setting by its Kafka name; repeatable, goes over the settings file
+    #[arg(short = 'o', value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct TortureArgs {
+    /// How often the broker is killed
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rounds: u32,
+    /// How many transactional producers run beside each other
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    producers: u32,
+    /// Longest life of the broker between two kills, in ms
+    #[arg(long, value_name = "MS", default_value_t = 600)]
+    life_ms: u64,
+    /// One setting for the broker by its Kafka name; repeatable
+    #[arg(short = 'o', value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// What ends the command.
+struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    fn new(code: u8, message: impl fmt::Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+}
+
+impl From<DataDirError> for Failure {
+    fn from(error: DataDirError) -> Self {
+        Self::new(EXIT_DATA_DIR, error)
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        let code = match error {
+            ServeError::AddressInUse(_) | ServeError::Listen { .. } => EXIT_ADDRESS,
+            ServeError::Thread(_) => EXIT_FAILURE,
+        };
+        Self::new(code, error)
+    }
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    start_log(cli.log);
+    let done = match cli.verb {
+        Some(Verb::Serve(args)) => run_serve(args),
+        Some(Verb::Torture(args)) => run_torture(args),
+        None => run_serve(cli.serve),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { code, message }) => {
+            let mut stderr = std::io::stderr();
+            // Without a stderr there is nobody to tell.
+            writeln!(stderr, "verdict: {message}").unwrap_or(());
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn start_log(filter: Targets) {
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    tracing_subscriber::registry().with(lines).with(filter).init();
+}
+
+fn host_and_port(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = text.rsplit_once(':').ok_or("expected HOST:PORT")?;
+    let port = port.parse().map_err(|_| format!("`{port}` is not a port"))?;
+    Ok((host.trim_start_matches('[').trim_end_matches(']').to_owned(), port))
+}
+
+fn run_serve(args: ServeArgs) -> Result<(), Failure> {
+    let settings = settings(&args)?;
+    // Kept to the end: dropping it removes the directory.
+    let temporary = if args.ephemeral {
+        let made = tempfile::Builder::new().prefix("verdict-").tempdir();
+        Some(made.map_err(|error| Failure::new(EXIT_DATA_DIR, error))?)
+    } else {
+        None
+    };
+    let root = temporary.as_ref().map_or(args.data.as_path(), |dir| dir.path());
+    let files = Arc::new(DiskFiles::new(DataDir::open(root)?));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(EXIT_FAILURE, error))?;
+    let (phase, phases) = watch::channel(Phase::Run);
+    let place = root.display().to_string();
+    let kept = if args.ephemeral { "until it stops" } else { "for good" };
+    let env = Env {
+        files,
+        entropy: entropy().map_err(|error| Failure::new(EXIT_FAILURE, error))?,
+        phase: phases,
+        on_ready: Box::new(move |address| {
+            let mut stdout = std::io::stdout().lock();
+            writeln!(stdout, "verdict listens on {address} and stores in {place} {kept}")
+                .and_then(|()| stdout.flush())
+                .unwrap_or(());
+        }),
+    };
+    runtime
+        .block_on(async {
+            tokio::spawn(obey_signals(phase)?);
+            Ok::<_, std::io::Error>(serve(settings, env).await)
+        })
+        .map_err(|error| Failure::new(EXIT_FAILURE, error))??;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// The first SIGINT or SIGTERM asks for a clean stop, the second ends the process.
+fn obey_signals(
+    phase: watch::Sender<Phase>,
+) -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        loop {
+            tokio::select! {
+                biased;
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if *phase.borrow() != Phase::Run {
+                std::process::exit(EXIT_SECOND_SIGNAL.into());
+            }
+            tracing::info!("stopping; a second signal stops at once");
+            phase.send_replace(Phase::Stop);
+        }
+    })
+}
+
+/// 128 random bits.
+///
+/// # Errors
+/// When the system has none.
+pub(crate) fn entropy() -> std::io::Result<u128> {
+    let mut bytes = [0; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let flags = rustix::rand::GetRandomFlags::empty();
+        filled += rustix::rand::getrandom(&mut bytes[filled..], flags)?;
+    }
+    Ok(u128::from_be_bytes(bytes))
+}
+
+/// Settings file, then `-o`, then the options that have a name of their own.
+fn settings(args: &ServeArgs) -> Result<Settings, Failure> {
+    let mut settings = Settings::default();
+    if let Some(path) = &args.config {
+        read_settings_file(&mut settings, path)?;
+    }
+    for setting in &args.set {
+        let (key, value) = properties::split(setting);
+        settings
+            .set(key, value)
+            .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("-o {setting}: {error}")))?;
+    }
+    if let Some(listen) = &args.listen {
+        host_and_port(listen).map_err(|error| {
+            Failure::new(EXIT_CONFIG, format_args!("--listen {listen}: {error}"))
+        })?;
+        settings.listen.clone_from(listen);
+    }
+    if let Some(advertise) = &args.advertise {
+        settings.advertise = Some(advertise.clone());
+    }
+    let durability = if args.ephemeral { Some("os") } else { args.durability.as_deref() };
+    if let Some(durability) = durability {
+        settings
+            .set("verdict.durability", durability)
+            .map_err(|error| Failure::new(EXIT_CONFIG, error))?;
+    }
+    Ok(settings)
+}
+
+fn read_settings_file(settings: &mut Settings, path: &Path) -> Result<(), Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("{name}: {error}")))?;
+    for property in properties::parse(&text) {
+        settings.set(&property.key, &property.value).map_err(|error| {
+            Failure::new(EXIT_CONFIG, format_args!("{name}, line {}: {error}", property.line))
+        })?;
+    }
+    Ok(())
+}
+
+fn run_torture(args: TortureArgs) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(EXIT_FAILURE, error))?;
+    let program = std::env::current_exe().map_err(|error| Failure::new(EXIT_FAILURE, error))?;
+    let torture = Torture {
+        program,
+        rounds: args.rounds,
+        producers: args.producers,
+        life_ms: args.life_ms,
+        settings: args.set,
+    };
+    match runtime.block_on(torture::run(&torture)) {
+        Ok(summary) => {
+            let mut stdout = std::io::stdout();
+            writeln!(stdout, "{} kills survived: {summary}", args.rounds).unwrap_or(());
+            Ok(())
+        }
+        Err(error) => {
+            let code = if error.is_violation() { EXIT_VIOLATION } else { EXIT_FAILURE };
+            Err(Failure::new(code, error))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_verb_means_serve() {
+        let cli = Cli::parse_from(["verdict", "--listen", "h:1", "-o", "a=1", "-o", "b=2"]);
+        assert!(cli.verb.is_none());
+        assert_eq!(cli.serve.listen.as_deref(), Some("h:1"));
+        assert_eq!(cli.serve.set, ["a=1", "b=2"]);
+        let cli = Cli::parse_from(["verdict", "serve", "--ephemeral", "--log", "debug"]);
+        assert!(matches!(cli.verb, Some(Verb::Serve(args)) if args.ephemeral));
+    }
+
+    #[test]
+    fn a_bad_setting_is_reported_with_file_line_and_key() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("server.properties");
+        std::fs::write(&path, "# fine\nmax.connections=5\nmax.connections=none\n").expect("a file");
+        let mut settings = Settings::default();
+        let failure = read_settings_file(&mut settings, &path).err().expect("refused");
+        assert_eq!(failure.code, EXIT_CONFIG);
+        assert!(failure.message.contains("server.properties, line 3: max.connections"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Where tokio and madsim differ, and nowhere else.
+//!
+//! `Cargo.toml` gives the name `tokio` to one or the other. What this file adds is the one thing
+//! they cannot share: a real broker gives the node and each file lane a thread of its own, a
+//! simulated one must have no threads at all and runs them as tasks. madsim's traps that the rest
+//! of the crate respects: flush after every answer (its streams send nothing before), no
+//! `into_split`, `biased` in every `select!`, no `tokio::fs`, no blocking pool.
+
+use std::future::Future;
+
+use tokio::sync::oneshot;
+
+/// Ends when the worker it belongs to has ended.
+pub struct Worker {
+    ended: oneshot::Receiver<()>,
+}
+
+impl Worker {
+    /// Waits for the worker's end.
+    pub async fn ended(self) {
+        // The sender is dropped with the worker; both say the same.
+        self.ended.await.unwrap_or(());
+    }
+}
+
+/// Runs a future on a thread of its own, which may therefore block. A panic in it ends the
+/// process, after the panic's message was printed.
+///
+/// # Errors
+/// When the operating system refuses the thread.
+#[cfg(not(madsim))]
+pub fn dedicated(
+    name: &str,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<Worker> {
+    let (done, ended) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let guard = AbortOnPanic;
+        runtime.block_on(work);
+        drop(guard);
+        done.send(()).unwrap_or(());
+    })?;
+    Ok(Worker { ended })
+}
+
+/// Runs a future as a task of the simulated node.
+///
+/// # Errors
+/// Never; the signature is the one of the real runtime.
+#[cfg(madsim)]
+pub fn dedicated(
+    _name: &str,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<Worker> {
+    let (done, ended) = oneshot::channel();
+    tokio::spawn(async move {
+        work.await;
+        done.send(()).unwrap_or(());
+    });
+    Ok(Worker { ended })
+}
+
+/// Ends the process when it is dropped by a panic.
+#[cfg(not(madsim))]
+struct AbortOnPanic;
+
+#[cfg(not(madsim))]
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}

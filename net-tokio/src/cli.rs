@@ -98,6 +98,7 @@ struct TortureArgs {
 }
 
 /// What ends the command.
+#[derive(Debug)]
 struct Failure {
     code: u8,
     message: String,
@@ -327,7 +328,7 @@ mod tests {
         let path = dir.path().join("server.properties");
         std::fs::write(&path, "# fine\nmax.connections=5\nmax.connections=none\n").expect("a file");
         let mut settings = Settings::default();
-        let failure = read_settings_file(&mut settings, &path).err().expect("refused");
+        let failure = read_settings_file(&mut settings, &path).expect_err("refused");
         assert_eq!(failure.code, EXIT_CONFIG);
         assert!(failure.message.contains("server.properties, line 3: max.connections"));
     }

@@ -136,9 +136,9 @@ async fn commits_survive_a_restart_and_a_crash() {
         producer.commit_transaction(TIMEOUT).expect("committed");
         expected.push(value);
         if round % 2 == 0 {
-            broker.crash()
+            broker.crash();
         } else {
-            broker.restart()
+            broker.restart();
         }
         assert_eq!(read(&broker, "lives", "read_committed"), expected);
     }

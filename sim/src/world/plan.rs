@@ -37,6 +37,7 @@ pub fn base_properties() -> Vec<(String, String)> {
         ("transaction.state.log.num.partitions", "2".to_owned()),
         ("transaction.abort.timed.out.transaction.cleanup.interval.ms", SWEEP_MS.to_string()),
         ("num.partitions", "1".to_owned()),
+        ("sim.journal.bytes", "65536".to_owned()),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
@@ -51,10 +52,15 @@ pub fn base_properties() -> Vec<(String, String)> {
 pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, String> {
     let mut config = BrokerConfig::default();
     for (key, value) in properties {
-        config.set(key, value).map_err(|error| format!("{key}={value}: {error}"))?;
+        let number = || value.parse().map_err(|error| format!("{key}={value}: {error}"));
+        match key.as_str() {
+            // Smaller than the properties may be: a world is short, and is to see the journal go
+            // round and segments roll.
+            "sim.journal.bytes" => config.verdict_journal_bytes = number()?,
+            "sim.segment.bytes" => config.log_segment_bytes = number()? as _,
+            _ => config.set(key, value).map_err(|error| format!("{key}={value}: {error}"))?,
+        }
     }
-    // Smaller than a property may be: a world is short, and is to see the journal go round.
-    config.verdict_journal_bytes = 65_536;
     Ok(config)
 }
 
@@ -73,7 +79,7 @@ impl Plan {
             [60_000, 200, 1_000, 5_000][choices.below(Label::Property, 4) as usize].to_string(),
         );
         set(
-            "log.segment.bytes",
+            "sim.segment.bytes",
             [1 << 20, 2_000, 10_000][choices.below(Label::Property, 3) as usize].to_string(),
         );
         set(

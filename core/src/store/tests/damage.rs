@@ -1,0 +1,123 @@
+//! Bytes that were durable and are not what was written: found, and never served.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::world::{CONFIG, World};
+use crate::store::{StorageError, StoreConfig};
+use crate::types::PartitionId;
+
+/// Sixty batches in several segments, all in a checkpoint.
+fn stopped(cache_bytes: u64) -> (World, PartitionId) {
+    let mut world = World::new(StoreConfig { cache_bytes, ..CONFIG });
+    let id = world.create(1, "t");
+    for _ in 0..60 {
+        world.append(id, 1, &[1; 60]);
+        world.settle();
+    }
+    world.store.stop();
+    world.settle();
+    assert!(world.stopped);
+    (world, id)
+}
+
+fn find(world: &World, suffix: &str) -> String {
+    world.disk.paths().find(|path| path.ends_with(suffix)).unwrap().clone()
+}
+
+#[test]
+fn a_missing_short_or_damaged_snapshot_means_reading_the_log() {
+    let damages: [fn(&mut Vec<u8>); 3] = [Vec::clear, |b| b.truncate(5), |b| b[3] ^= 1];
+    for damage in damages {
+        let (mut world, id) = stopped(0);
+        let path = world.disk.paths().filter(|path| path.ends_with(".snapshot")).last();
+        let path = path.unwrap().clone();
+        world.disk.damage(&path, damage);
+        world.begin_life();
+        world.recover();
+        assert_eq!(world.recovered[0].snapshot, None);
+        assert_eq!(world.recovered[0].tail.len(), 60);
+        assert_eq!(world.recovered[0].id, id);
+    }
+}
+
+#[test]
+fn a_damaged_index_is_rebuilt_from_the_segment() {
+    for suffix in [".index", ".timeindex"] {
+        let (mut world, _) = stopped(0);
+        let path = find(&world, suffix);
+        let good = world.disk.file(&path).unwrap().to_vec();
+        world.disk.damage(&path, |bytes| bytes[1] ^= 1);
+        world.begin_life();
+        world.recover();
+        assert!(world.recovered[0].snapshot.is_some(), "the snapshot is still good");
+        assert_eq!(world.disk.file(&path), Some(&good[..]), "{suffix} is as it was");
+    }
+}
+
+#[test]
+fn without_a_checkpoint_file_every_log_is_read() {
+    let (mut world, _) = stopped(0);
+    world.disk.damage("verdict-checkpoint", |bytes| bytes[20] ^= 1);
+    world.begin_life();
+    world.recover();
+    assert_eq!(world.recovered[0].tail.len(), 60);
+}
+
+#[test]
+fn without_a_checkpoint_a_torn_last_segment_is_cut() {
+    let (mut world, _) = stopped(0);
+    for name in ["verdict-checkpoint", "journal-0", "journal-1"] {
+        world.disk.damage(name, Vec::clear);
+    }
+    let path = world.disk.paths().filter(|path| path.ends_with(".log")).last().unwrap().clone();
+    world.disk.damage(&path, |bytes| bytes.truncate(bytes.len() - 3));
+    world.begin_life();
+    world.settle();
+    assert!(world.faults.is_empty());
+    assert_eq!(world.recovered[0].log_end, 59);
+}
+
+#[test]
+fn rot_in_a_segment_is_an_error_and_never_an_answer() {
+    let (mut world, id) = stopped(0);
+    let path = find(&world, ".log");
+    world.disk.damage(&path, |bytes| bytes[100] ^= 1);
+    world.begin_life();
+    world.settle();
+    assert_eq!(world.read_all(id), Err(StorageError::Corrupt));
+}
+
+#[test]
+fn a_segment_that_lost_durable_bytes_takes_its_log_offline() {
+    let (mut world, id) = stopped(0);
+    let path = find(&world, ".log");
+    world.disk.damage(&path, |bytes| bytes.truncate(200));
+    for _ in 0..2 {
+        world.begin_life();
+        world.settle();
+        assert_eq!(world.faults.len(), 1, "{:?}", world.faults);
+        assert!(world.recovered.is_empty() && world.ready);
+        assert_eq!(world.read_all(id), Err(StorageError::Corrupt));
+    }
+}
+
+#[test]
+fn a_journal_that_lost_turns_before_others_is_not_served() {
+    let mut world = World::new(CONFIG);
+    let id = world.create(1, "t");
+    world.settle();
+    // Fills the first file and goes on in the second, without a checkpoint between.
+    for _ in 0..20 {
+        world.append(id, 1, &[1; 500]);
+        world.flush();
+        while world.step(0, None) {}
+    }
+    let generations = ["journal-0", "journal-1"].map(|name| world.disk.file(name).unwrap()[19]);
+    let older = if generations[0] < generations[1] { "journal-0" } else { "journal-1" };
+    world.disk.damage(older, |bytes| bytes[2000] ^= 1);
+    world.begin_life();
+    world.settle();
+    assert!(!world.ready);
+    assert!(world.faults[0].contains("the journal lacks turns"), "{:?}", world.faults);
+}

@@ -1,0 +1,6 @@
+//! The storage as a whole, over a disk in memory.
+
+mod damage;
+mod properties;
+mod world;
+mod write_and_read;

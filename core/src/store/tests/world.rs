@@ -1,0 +1,376 @@
+//! A node reduced to its logs, a disk that can fail, and a model of what must be there.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use bytes::{Buf, Bytes};
+
+use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
+use crate::store::block::Block;
+use crate::store::testing::FakeDisk;
+use crate::store::{
+    Durability, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig, StoreEvent,
+};
+use crate::time::{Now, Timestamp};
+use crate::types::{Offset, PartitionId, TopicId, TopicPartition};
+
+pub(super) const CONFIG: StoreConfig = StoreConfig {
+    durability: Durability::Fsync,
+    journal_bytes: 8192,
+    journal_write_bytes: 4096,
+    index_interval_bytes: 256,
+    cache_bytes: 3000,
+    checkpoint_interval_ms: 1000,
+    retry_ms: 100,
+    scan_chunk_bytes: 700,
+};
+
+pub(super) const SEGMENT_BYTES: u32 = 2048;
+
+/// One change, as the model keeps it.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Create(PartitionId, TopicPartition),
+    Append(PartitionId, Block),
+    Delete(PartitionId),
+    MoveStart(PartitionId, Offset),
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    pub(super) topic: String,
+    pub(super) start: Offset,
+    pub(super) end: Offset,
+    /// Batches at or above the start.
+    pub(super) batches: Vec<(Offset, Vec<u8>)>,
+}
+
+pub(super) type State = BTreeMap<PartitionId, Contents>;
+
+/// Takes a turn into a state.
+pub(super) fn apply(state: &mut State, turn: &[Change]) {
+    for change in turn {
+        match change {
+            Change::Create(id, topic) => {
+                let topic = topic.to_string();
+                state.insert(*id, Contents { topic, start: 0, end: 0, batches: Vec::new() });
+            }
+            Change::Append(id, block) => {
+                let log = state.get_mut(id).unwrap();
+                let bytes: Vec<u8> = block.bytes().flat_map(|part| part.to_vec()).collect();
+                log.batches.push((block.header.last_offset() + 1, bytes));
+                log.end = block.header.last_offset() + 1;
+            }
+            Change::Delete(id) => {
+                state.remove(id);
+            }
+            Change::MoveStart(id, offset) => {
+                let log = state.get_mut(id).unwrap();
+                log.start = log.start.max(*offset);
+                log.batches.retain(|(end, _)| *end > log.start);
+            }
+        }
+    }
+}
+
+pub(super) struct World {
+    pub(super) disk: FakeDisk,
+    pub(super) store: Store,
+    pub(super) config: StoreConfig,
+    pub(super) now: Now,
+    lanes: [VecDeque<(Ticket, FileOp)>; 2],
+    /// What is persisted.
+    pub(super) confirmed: State,
+    /// What the node's memory says: persisted and pending turns.
+    pub(super) memory: State,
+    pending: VecDeque<(u64, Vec<Change>)>,
+    /// Turns that failed since the last persisted one: a prefix of one of them may be on disk.
+    maybe: Vec<Vec<Vec<Change>>>,
+    pub(super) recovered: Vec<RecoveredLog>,
+    pub(super) ready: bool,
+    pub(super) faults: Vec<String>,
+    pub(super) failures: Vec<StorageError>,
+    pub(super) stopped: bool,
+    pub(super) checkpoints: u32,
+    reads: BTreeMap<ReadId, Result<Vec<Bytes>, StorageError>>,
+}
+
+impl World {
+    pub(super) fn new(config: StoreConfig) -> Self {
+        let mut world = Self {
+            disk: FakeDisk::default(),
+            store: Store::new(config),
+            config,
+            now: Now { at: Timestamp(0), wall_ms: 0 },
+            lanes: [VecDeque::new(), VecDeque::new()],
+            confirmed: State::new(),
+            memory: State::new(),
+            pending: VecDeque::new(),
+            maybe: Vec::new(),
+            recovered: Vec::new(),
+            ready: false,
+            faults: Vec::new(),
+            failures: Vec::new(),
+            stopped: false,
+            checkpoints: 0,
+            reads: BTreeMap::new(),
+        };
+        world.store.start();
+        world.settle();
+        world
+    }
+
+    pub(super) fn id(number: u64) -> PartitionId {
+        PartitionId { topic_id: TopicId(u128::from(number) + 100), partition: 0 }
+    }
+
+    /// One turn of the node.
+    pub(super) fn turn(&mut self, changes: Vec<Change>) {
+        for change in &changes {
+            match change {
+                Change::Create(id, topic) => self.store.create_log(*id, topic, SEGMENT_BYTES),
+                Change::Append(id, block) => self.store.append_block(*id, block.clone()),
+                Change::Delete(id) => self.store.delete_log(*id),
+                Change::MoveStart(id, offset) => self.store.move_log_start(*id, *offset),
+            }
+        }
+        let turn = self.store.end_turn().unwrap();
+        apply(&mut self.memory, &changes);
+        self.pending.push_back((turn.0, changes));
+        self.poll();
+    }
+
+    /// Creates a log in a turn of its own.
+    pub(super) fn create(&mut self, number: u64, name: &str) -> PartitionId {
+        let id = Self::id(number);
+        self.turn(alloc::vec![Change::Create(id, TopicPartition::new(name, 0))]);
+        id
+    }
+
+    /// Appends one batch of `records` records in a turn of its own.
+    pub(super) fn append(&mut self, id: PartitionId, records: i32, value: &[u8]) {
+        let end = self.memory[&id].end;
+        let block = crate::store::testing::batch_at(end, records, value, 1000 + end);
+        self.turn(alloc::vec![Change::Append(id, block)]);
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.store.flush();
+        self.poll();
+    }
+
+    /// Takes operations and events.
+    pub(super) fn poll(&mut self) {
+        loop {
+            if let Some(event) = self.store.poll_event() {
+                self.event(event);
+            } else if let Some((ticket, op)) = self.store.poll_op() {
+                self.lanes[usize::from(op.lane() == Lane::Data)].push_back((ticket, op));
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn event(&mut self, event: StoreEvent) {
+        match event {
+            StoreEvent::TurnsPersisted { through } => {
+                while let Some((turn, _)) = self.pending.front()
+                    && *turn <= through.0
+                {
+                    let (_, changes) = self.pending.pop_front().unwrap();
+                    apply(&mut self.confirmed, &changes);
+                    self.maybe.clear();
+                }
+            }
+            StoreEvent::TurnsFailed { from, error } => {
+                let (_, first) = (self.failures.push(error), self.pending.front());
+                assert!(
+                    first.is_none_or(|(turn, _)| *turn >= from.0),
+                    "persisted ones are told first"
+                );
+                let failed = self.pending.drain(..).map(|(_, changes)| changes).collect();
+                self.maybe.push(failed);
+                self.memory = self.confirmed.clone();
+            }
+            StoreEvent::LogRecovered(log) => self.recovered.push(*log),
+            StoreEvent::Recovered => self.ready = true,
+            StoreEvent::ReadDone { id, result } => {
+                self.reads.insert(id, result);
+            }
+            StoreEvent::CheckpointDue => {
+                let snapshots = self.store.dirty_logs().into_iter().map(|id| {
+                    let end = self.store.log_range(id).unwrap().1;
+                    (id, end, Bytes::from(alloc::format!("snapshot at {end}")), alloc::vec![(0, 0)])
+                });
+                let snapshots = snapshots.collect();
+                self.store.begin_checkpoint(snapshots);
+                self.checkpoints += 1;
+            }
+            StoreEvent::Stopped => self.stopped = true,
+            StoreEvent::Fault(reason) => self.faults.push(reason),
+        }
+    }
+
+    /// Performs the next operation of a lane; with a fault, only half of a write.
+    pub(super) fn step(&mut self, lane: usize, fault: Option<FileError>) -> bool {
+        let Some((ticket, op)) = self.lanes[lane].pop_front() else { return false };
+        let result = match fault {
+            None => self.disk.perform(&op),
+            Some(error) => self.half(&op, error),
+        };
+        self.store.done(self.now, ticket, result);
+        self.poll();
+        self.flush();
+        true
+    }
+
+    fn half(&mut self, op: &FileOp, error: FileError) -> FileResult {
+        if let FileOp::Write { path, position, data, lane, .. } = op {
+            let mut data = Bytes::from(data.concat());
+            data.truncate(data.len() / 2);
+            let _ = self.disk.perform(&FileOp::Write {
+                path: path.clone(),
+                position: *position,
+                data: alloc::vec![data],
+                sync: false,
+                lane: *lane,
+            });
+        }
+        Err(error)
+    }
+
+    /// What the next operation of a lane is.
+    pub(super) fn next_op(&self, lane: usize) -> Option<&FileOp> {
+        self.lanes[lane].front().map(|(_, op)| op)
+    }
+
+    /// Performs everything, time standing still.
+    pub(super) fn settle(&mut self) {
+        self.poll();
+        self.flush();
+        while self.step(0, None) || self.step(1, None) {}
+    }
+
+    pub(super) fn pass(&mut self, ms: u64) {
+        self.now.at = self.now.at.after_ms(ms);
+        self.store.tick(self.now);
+        self.poll();
+        self.flush();
+    }
+
+    /// The process and the power go; a new life begins, but recovers nothing yet.
+    pub(super) fn crash(&mut self, mut random: u64) {
+        self.disk.crash(|| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            random >> 63 == 1
+        });
+        self.begin_life();
+    }
+
+    /// The process goes, the page cache stays.
+    pub(super) fn begin_life(&mut self) {
+        self.lanes = [VecDeque::new(), VecDeque::new()];
+        let pending: Vec<_> = self.pending.drain(..).map(|(_, changes)| changes).collect();
+        self.maybe.push(pending);
+        self.recovered.clear();
+        self.reads.clear();
+        (self.ready, self.stopped) = (false, false);
+        self.faults.clear();
+        self.store = Store::new(self.config);
+        self.store.start();
+        self.poll();
+    }
+
+    /// Finishes recovery and checks it against the model, which goes on from what is there.
+    pub(super) fn recover(&mut self) {
+        self.settle();
+        assert_eq!(self.faults, Vec::<String>::new());
+        assert!(self.ready, "recovery ends");
+        let found = self.everything();
+        let mut candidates = alloc::vec![self.confirmed.clone()];
+        for group in core::mem::take(&mut self.maybe) {
+            let mut state = self.confirmed.clone();
+            for turn in group {
+                apply(&mut state, &turn);
+                candidates.push(state.clone());
+            }
+        }
+        if !candidates.contains(&found) {
+            assert_eq!(found, self.confirmed, "no turn that may be there explains it");
+        }
+        for log in &self.recovered {
+            let from = log.snapshot.as_ref().map_or(0, |(offset, _)| *offset);
+            if let Some((offset, bytes)) = &log.snapshot {
+                assert_eq!(bytes, &alloc::format!("snapshot at {offset}"));
+            }
+            let tail: Vec<Offset> = log.tail.iter().map(|b| b.header.last_offset() + 1).collect();
+            let from = from.max(log.log_start);
+            let want: Vec<Offset> =
+                found[&log.id].batches.iter().map(|b| b.0).filter(|end| *end > from).collect();
+            let tail: Vec<Offset> = tail.into_iter().filter(|end| *end > from).collect();
+            assert_eq!(tail, want, "the tail is what the snapshot lacks");
+        }
+        self.confirmed = found.clone();
+        self.memory = found;
+    }
+
+    /// All logs, read.
+    pub(super) fn everything(&mut self) -> State {
+        let logs: Vec<_> = self.recovered.iter().map(|log| (log.id, log.topic.clone())).collect();
+        logs.into_iter()
+            .map(|(id, topic)| {
+                let (start, end) = self.store.log_range(id).unwrap();
+                let batches = self.read_all(id).unwrap();
+                (id, Contents { topic: topic.to_string(), start, end, batches })
+            })
+            .collect()
+    }
+
+    /// One log, read from its start.
+    pub(super) fn read_all(
+        &mut self,
+        id: PartitionId,
+    ) -> Result<Vec<(Offset, Vec<u8>)>, StorageError> {
+        let (start, end) = self.store.log_range(id).ok_or(StorageError::UnknownLog)?;
+        let mut offset = start;
+        let mut batches = Vec::new();
+        while offset < end {
+            let parts = self.read(id, offset, end, 1000)?;
+            let mut bytes = Bytes::from(parts.concat());
+            assert!(!bytes.is_empty(), "{id:?}: nothing at {offset} of {end}");
+            while bytes.has_remaining() {
+                let whole = bytes.clone();
+                let block = Block::split_from(&mut bytes).unwrap();
+                offset = block.header.last_offset() + 1;
+                batches.push((offset, whole[..whole.len() - bytes.len()].to_vec()));
+            }
+        }
+        Ok(batches)
+    }
+
+    /// One read, waited for.
+    pub(super) fn read(
+        &mut self,
+        id: PartitionId,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+    ) -> Result<Vec<Bytes>, StorageError> {
+        match self.store.read(id, offset, bound, max_bytes, true) {
+            ReadOutcome::Ready(parts) => Ok(parts),
+            ReadOutcome::Error(error) => Err(error),
+            ReadOutcome::Pending(read) => {
+                self.poll();
+                while !self.reads.contains_key(&read) {
+                    assert!(self.step(1, None), "a read in flight has an operation in flight");
+                }
+                self.reads.remove(&read).unwrap()
+            }
+        }
+    }
+}

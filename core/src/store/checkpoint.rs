@@ -335,7 +335,4 @@ fn made_durable(log: &mut Log, image: &LogImage) {
         live.txn.durable = live.txn.durable.max(segment.txn.length as usize);
     }
 }
-<<<<<<< HEAD
 
-=======
->>>>>>> store

@@ -104,15 +104,9 @@ impl Journal {
         self.file_bytes
     }
 
-<<<<<<< HEAD
-    /// Bytes the open turn takes so far; 0 when nothing was appended.
-    pub(super) const fn turn_bytes(&self) -> u64 {
-        if self.open.is_empty() { 0 } else { self.open_bytes }
-=======
     /// Bytes the open turn takes so far.
     pub(super) const fn turn_bytes(&self) -> u64 {
-        self.open_bytes
->>>>>>> store
+        if self.open.is_empty() { 0 } else { self.open_bytes }
     }
 
     /// The last persisted turn; 0 when there is none.

@@ -6,17 +6,10 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-<<<<<<< HEAD
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
 use crate::partition::AbortedTxn;
-=======
-use super::AbortedTxn;
-use super::block::Block;
-use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
-use super::files;
->>>>>>> store
 use super::segment::Segment;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
@@ -59,11 +52,6 @@ pub(super) struct Log {
     pub(super) in_flight: usize,
     /// Whether a write, or a step of creating the folder, is in flight.
     pub(super) busy: bool,
-<<<<<<< HEAD
-=======
-    /// Whether it is in line for writing.
-    pub(super) queued: bool,
->>>>>>> store
     pub(super) snapshot: Option<SnapshotImage>,
     /// Offsets of the snapshot files there are, ascending.
     pub(super) snapshots: Vec<Offset>,
@@ -88,10 +76,6 @@ impl Log {
             unwritten: 0,
             in_flight: 0,
             busy: false,
-<<<<<<< HEAD
-=======
-            queued: false,
->>>>>>> store
             snapshot: None,
             snapshots: Vec::new(),
             leader_epochs: Vec::new(),

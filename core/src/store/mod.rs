@@ -29,11 +29,7 @@ mod journal;
 mod log;
 mod read;
 mod recover_log;
-<<<<<<< HEAD
 pub mod recovered;
-=======
-mod recovered;
->>>>>>> store
 mod recovery;
 mod script;
 mod segment;
@@ -43,11 +39,7 @@ mod testing;
 mod tests;
 mod writeback;
 
-<<<<<<< HEAD
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
-=======
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque, btree_map};
->>>>>>> store
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -60,12 +52,8 @@ use self::frame::Entry;
 use self::journal::Journal;
 use self::log::Log;
 use self::read::PendingRead;
-<<<<<<< HEAD
 pub use self::recovered::{BatchSummary, RecoveredLog};
 use crate::partition::AbortedTxn;
-=======
-pub use self::recovered::{AbortedTxn, BatchSummary, RecoveredLog};
->>>>>>> store
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
@@ -514,13 +502,7 @@ impl Store {
             }
             // The write is followed by a sync; which of them failed the system does not say, so
             // the worse is assumed.
-<<<<<<< HEAD
             Err(error) if error != FileError::NoSpace && self.config.durability == Durability::Fsync => {
-=======
-            Err(error)
-                if error != FileError::NoSpace && self.config.durability == Durability::Fsync =>
-            {
->>>>>>> store
                 self.journal.fail(StorageError::Io);
                 self.fault(String::from("a write and sync of the journal failed"));
             }
@@ -547,15 +529,9 @@ impl Store {
                 self.cache.evict(&mut self.logs);
             }
             Entry::Create { id, topic, segment_bytes } => {
-<<<<<<< HEAD
                 if !self.logs.contains_key(&id) {
                     let topic = TopicPartition::new(topic, id.partition);
                     self.logs.insert(id, Log::new(id, topic, segment_bytes));
-=======
-                if let btree_map::Entry::Vacant(slot) = self.logs.entry(id) {
-                    let topic = TopicPartition::new(topic, id.partition);
-                    slot.insert(Log::new(id, topic, segment_bytes));
->>>>>>> store
                     self.dirty.insert(id);
                     self.want_write(id);
                 }

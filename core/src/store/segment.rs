@@ -11,11 +11,7 @@ use alloc::vec::Vec;
 
 use bytes::{Buf, BufMut};
 
-<<<<<<< HEAD
 use crate::partition::AbortedTxn;
-=======
-use super::AbortedTxn;
->>>>>>> store
 use crate::batch::BatchHeader;
 use crate::types::Offset;
 
@@ -196,18 +192,9 @@ impl Segment {
     }
 
     fn last_indexed_position(&self) -> u64 {
-<<<<<<< HEAD
         self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(0, |[_, _, _, _, a, b, c, d]| {
             u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
         })
-=======
-        self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(
-            0,
-            |[_, _, _, _, a, b, c, d]| {
-                u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
-            },
-        )
->>>>>>> store
     }
 
     fn relative(&self, offset: Offset) -> i32 {

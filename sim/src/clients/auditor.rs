@@ -5,7 +5,7 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 use super::codes::{NONE, TOPIC_ALREADY_EXISTS};
-use super::requests::{code_of, create_topic, fetch, fetched_offset, offset_fetch, read_fetch};
+use super::requests::{code_of, create_topic, fetch, fetched_offset, find_coordinator, offset_fetch, read_fetch};
 use super::session::Session;
 use crate::history::{ClientId, Event, Part};
 use crate::world::Env;
@@ -13,6 +13,8 @@ use crate::world::Env;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Create,
+    /// The group's coordinator, so that its internal topic is there too.
+    Find { group: u16 },
     Idle,
     /// Until LSO and high watermark are one, from the start to the end.
     Read { part: Part, committed: bool, from: i64 },
@@ -49,12 +51,6 @@ impl Auditor {
         }
     }
 
-    /// Whether the topic is there.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.stage != Stage::Create
-    }
-
     /// Begins the reading at the end.
     pub fn audit(&mut self, env: &mut Env) {
         self.stage = Stage::Read { part: 0, committed: false, from: 0 };
@@ -79,6 +75,9 @@ impl Auditor {
             Stage::Create => {
                 self.session.call(env, stage, 7, create_topic(i32::from(self.parts)));
             }
+            Stage::Find { group } => {
+                self.session.call(env, stage, 4, find_coordinator(&format!("g{group}"), 0));
+            }
             Stage::Read { part, committed, from } => {
                 self.session.call(env, stage, 12, fetch(part, from, committed, 0, MAX_BYTES));
             }
@@ -102,9 +101,14 @@ impl Auditor {
             return self.session.retry(env, place, call);
         }
         match call.kind {
-            Stage::Create => {
-                self.stage = Stage::Idle;
-                env.topic_is_there();
+            Stage::Create | Stage::Find { .. } => {
+                let next = if let Stage::Find { group } = call.kind { group + 1 } else { 0 };
+                if next < self.groups {
+                    self.stage = Stage::Find { group: next };
+                } else {
+                    self.stage = Stage::Idle;
+                    env.topic_is_there();
+                }
             }
             Stage::Read { part, committed, from } => {
                 self.read(env, &response, (part, from, committed), call.asked_us);

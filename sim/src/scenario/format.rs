@@ -94,6 +94,8 @@ struct Place {
     client: Option<ClientId>,
     disk: Option<String>,
     path: String,
+    /// Counts only what comes after this mark.
+    after: Option<String>,
     ready: bool,
     ms: Option<u64>,
 }
@@ -162,7 +164,8 @@ impl FaultEntry {
         } else {
             return Err(ScenarioError::Fault("a fault without a place".to_owned()));
         };
-        Ok(Pin::new(at, self.nth, act(&self.act)?))
+        let after = place.after.as_deref().map(known_mark).transpose()?;
+        Ok(Pin::new(at, self.nth, act(&self.act)?).after(after))
     }
 }
 

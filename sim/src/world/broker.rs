@@ -50,6 +50,7 @@ pub(super) struct Broker {
     next_request: u64,
     inputs_to_live: Option<u64>,
     marks_seen: u64,
+    crash_when_done: Option<(Ticket, Act)>,
 }
 
 impl Broker {
@@ -74,6 +75,7 @@ impl Broker {
             next_request: 1,
             inputs_to_live: None,
             marks_seen: 0,
+            crash_when_done: None,
         }
     }
 
@@ -204,6 +206,11 @@ impl Broker {
             self.say(env, || format!("{} {} fails: {error}", op_name(&op), op_path(&op)));
         }
         env.trace.event(env.now_us, What::File, [ticket.0, result.is_ok().into(), 0, 0]);
+        if let Some((_, Act::Crash(back_us))) =
+            self.crash_when_done.take_if(|(pinned, _)| *pinned == ticket)
+        {
+            return self.crash(env, back_us);
+        }
         self.handle(env, Input::FileDone { ticket, result });
     }
 
@@ -342,7 +349,8 @@ impl Broker {
             };
             self.say(env, || format!("{name} {path} {size}"));
         }
-        match env.pins.disk(name, path.as_str()) {
+        let pinned = env.pins.disk(name, path.as_str());
+        match pinned {
             Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
             Some(Act::DiskNoSpace) => self.disk.pin(ticket, DiskFault::NoSpace),
             _ => {}
@@ -351,6 +359,10 @@ impl Broker {
             self.disk.submit(env.now_us, ticket, op, &env.profile, &mut env.choices);
         let done = Happening::FileDone { broker: self.index, life: self.life, lane };
         env.queue.push(end_us, done);
+        if let Some(act @ Act::Crash(_)) = pinned {
+            // Once the operation is done on the disk, and before the node learns of it.
+            self.crash_when_done = Some((ticket, act));
+        }
     }
 
     /// A request is done: its connection may hand over the next one.

@@ -64,6 +64,8 @@ pub struct Pin {
     pub nth: u64,
     /// What.
     pub act: Act,
+    /// Counts only what comes after this mark was hit.
+    after: Option<Mark>,
     seen: u64,
     fired: bool,
 }
@@ -72,7 +74,14 @@ impl Pin {
     /// A fault at the nth occurrence of something.
     #[must_use]
     pub const fn new(at: At, nth: u64, act: Act) -> Self {
-        Self { at, nth, act, seen: 0, fired: false }
+        Self { at, nth, act, after: None, seen: 0, fired: false }
+    }
+
+    /// The same, counting only from the first hit of a mark on.
+    #[must_use]
+    pub const fn after(mut self, mark: Option<Mark>) -> Self {
+        self.after = mark;
+        self
     }
 }
 
@@ -109,7 +118,8 @@ impl Pins {
     fn hit(&mut self, fits: impl Fn(&At) -> bool) -> Option<Act> {
         let mut found = None;
         for pin in &mut self.0 {
-            if pin.fired || !fits(&pin.at) {
+            let waits = pin.after.is_some_and(|mark| crate::marks::count(mark) == 0);
+            if pin.fired || waits || !fits(&pin.at) {
                 continue;
             }
             pin.seen += 1;

@@ -131,12 +131,14 @@ impl Producer {
         timeout_ms: i32,
         ops: Vec<Op>,
     ) -> Self {
+        let session = Session::new(client, 5);
+        let late = kind != ProducerKind::Classic;
         Self {
             client,
             kind,
             id,
             timeout_ms,
-            session: Session::new(client, 5),
+            session: if late { session } else { session.without_late_arrivals() },
             ops: ops.into(),
             found: false,
             identity: None,
@@ -152,6 +154,13 @@ impl Producer {
             proof: Proof::NotAsked,
             last_code: 0,
         }
+    }
+
+    /// The same, with requests that arrive after their connection is gone, whatever the kind.
+    #[must_use]
+    pub fn with_late_arrivals(mut self) -> Self {
+        self.session = Session::new(self.client, 5);
+        self
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -53,6 +53,8 @@ pub(super) struct Session<K> {
     next_corr: u32,
     backoff_until_us: u64,
     patience: Patience,
+    /// Requests of a connection that is gone may still arrive, as TCP allows.
+    late: bool,
 }
 
 impl<K> Session<K> {
@@ -65,7 +67,16 @@ impl<K> Session<K> {
             next_corr: 0,
             backoff_until_us: 0,
             patience: Patience::default(),
+            late: true,
         }
+    }
+
+    /// Requests of a connection that is gone never arrive. For requests that Kafka's protocol
+    /// itself does not protect from arriving late: EndTxn of old ends the next transaction of the
+    /// same epoch (what KIP-890 repairs), OffsetCommit puts an older offset back.
+    pub(super) const fn without_late_arrivals(mut self) -> Self {
+        self.late = false;
+        self
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -114,6 +125,9 @@ impl<K> Session<K> {
             return;
         }
         self.conn = None;
+        if !self.late {
+            env.reset(conn);
+        }
         for call in &mut self.calls {
             if matches!(call.state, State::InFlight { .. }) {
                 call.state = State::Failed;
@@ -127,6 +141,9 @@ impl<K> Session<K> {
     pub(super) fn abandon(&mut self, env: &mut Env) -> Vec<Call<K>> {
         if let Some(conn) = self.conn.take() {
             env.close(conn);
+            if !self.late {
+                env.reset(conn);
+            }
         }
         let mut calls = core::mem::take(&mut self.calls);
         for call in &mut calls {

@@ -9,7 +9,11 @@ use crate::history::BatchKind;
 struct Seen {
     epoch: i16,
     coordinator_epoch: i32,
-    /// The last batch of the producer, when it was a marker: its epoch and kind.
+    /// The epoch of the last data.
+    data_epoch: i16,
+    /// The last batch of the producer, when it was a marker: its epoch and kind. Only of a marker
+    /// with an epoch above the data's, since only then every transaction has an epoch of its own:
+    /// without, the next transaction may have a marker here and no data.
     marker: Option<(i16, BatchKind)>,
 }
 
@@ -20,6 +24,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             let seen = producers.entry(batch.pid).or_insert(Seen {
                 epoch: batch.epoch,
                 coordinator_epoch: -1,
+                data_epoch: -1,
                 marker: None,
             });
             if batch.epoch < seen.epoch {
@@ -33,6 +38,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             seen.epoch = seen.epoch.max(batch.epoch);
             if !batch.kind.is_marker() {
                 seen.marker = None;
+                seen.data_epoch = batch.epoch;
                 continue;
             }
             if batch.coordinator_epoch < seen.coordinator_epoch {
@@ -55,7 +61,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     )
                 });
             }
-            seen.marker = Some((batch.epoch, batch.kind));
+            let own_epoch = batch.epoch > seen.data_epoch && seen.data_epoch >= 0;
+            seen.marker = own_epoch.then_some((batch.epoch, batch.kind));
         }
     }
 }

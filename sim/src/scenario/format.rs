@@ -68,6 +68,9 @@ pub(super) struct ClientEntry {
     kind: String,
     /// The transactional id.
     id: Option<String>,
+    /// Whether requests may arrive after their connection is gone; always so but for `classic`.
+    #[serde(default)]
+    late: bool,
     ops: Vec<String>,
 }
 
@@ -122,7 +125,10 @@ impl File {
             });
             let ops: Vec<Op> =
                 entry.ops.iter().map(|op| parse_op(op)).collect::<Result<_, _>>()?;
-            let producer = Producer::new(client, kind, id, self.cluster.timeout_ms, ops);
+            let mut producer = Producer::new(client, kind, id, self.cluster.timeout_ms, ops);
+            if entry.late {
+                producer = producer.with_late_arrivals();
+            }
             clients.push(Client::Producer(Box::new(producer)));
         }
         for committed in [true, false] {

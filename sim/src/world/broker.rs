@@ -154,6 +154,9 @@ impl Broker {
         version: i16,
         request: Box<Request>,
     ) {
+        if env.was_reset(conn) {
+            return;
+        }
         if self.node.is_none() {
             return env.break_link(conn);
         }

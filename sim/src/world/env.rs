@@ -21,6 +21,8 @@ struct Link {
     /// Nothing on the way to the client arrives before this.
     to_client_us: u64,
     client_open: bool,
+    /// What is still on the way to the broker is thrown away on arrival.
+    reset: bool,
 }
 
 /// The part of the world that is neither a node nor a client.
@@ -86,7 +88,7 @@ impl Env {
     pub fn connect(&mut self, client: ClientId) -> ConnId {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
-        let link = Link { client, to_broker_us: 0, to_client_us: 0, client_open: true };
+        let link = Link { client, to_broker_us: 0, to_client_us: 0, client_open: true, reset: false };
         self.links.insert(conn, link);
         conn
     }
@@ -99,10 +101,26 @@ impl Env {
         self.queue.push(at, Happening::ConnClosed { conn });
     }
 
-    /// Sends a request. The network decides what becomes of it.
+    /// What a client sent over a connection, and has not arrived, never will.
+    pub fn reset(&mut self, conn: ConnId) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.reset = true;
+        }
+    }
+
+    pub(super) fn was_reset(&self, conn: ConnId) -> bool {
+        self.links.get(&conn).is_some_and(|link| link.reset)
+    }
+
+    /// Sends a request. The network decides what becomes of it; over a connection that is broken
+    /// nothing arrives any more.
     pub fn send(&mut self, conn: ConnId, corr: u32, version: i16, request: Request) {
-        let Some(client) = self.links.get(&conn).map(|link| link.client) else { return };
+        let Some(link) = self.links.get(&conn) else { return };
+        let client = link.client;
         self.operations += 1;
+        if !link.client_open {
+            return;
+        }
         let api = api_name(&request);
         self.say(client, || format!("> {api} v{version}"));
         let pinned = self.pins.request(api, client);

@@ -123,11 +123,25 @@ pub(crate) fn deadline(node: &mut Node, id: RequestId) {
 }
 
 /// The coordinator's answer to a leader's question.
-pub(crate) fn verified(node: &mut Node, verify: VerifyId, results: &[(TopicPartition, ErrorCode)]) {
+pub(crate) fn verified(
+    node: &mut Node,
+    verify: VerifyId,
+    whole: ErrorCode,
+    mut results: Vec<(TopicPartition, ErrorCode)>,
+) {
     let Some(id) = node.waiting.verified(verify) else { return };
     match node.waiting.get(id) {
-        Some(Pending::Produce(_)) => produce::verified(node, id, results),
-        Some(Pending::TxnOffsets(_)) => txn_offsets::verified(node, id, results),
+        Some(Pending::Produce(pending)) => {
+            if whole != ErrorCode::None {
+                results = pending.verifying().map(|to| (to, whole)).collect();
+            }
+            produce::verified(node, id, &results);
+        }
+        Some(Pending::TxnOffsets(_)) => {
+            let first = results.first().map_or(ErrorCode::None, |(_, code)| *code);
+            let code = if whole == ErrorCode::None { first } else { whole };
+            txn_offsets::verified(node, id, code);
+        }
         _ => {}
     }
 }

@@ -137,11 +137,10 @@ fn prepare(node: &Node, context: Context, request: &TxnOffsetCommitRequest) -> P
 }
 
 /// The transaction coordinator's word.
-pub(crate) fn verified(node: &mut Node, id: RequestId, results: &[(TopicPartition, ErrorCode)]) {
+pub(crate) fn verified(node: &mut Node, id: RequestId, code: ErrorCode) {
     let Some(Pending::TxnOffsets(pending)) = node.waiting.get(id) else { return };
     let version = pending.context.version;
     let guard = pending.txn.guard.map(Guard);
-    let code = results.first().map_or(ErrorCode::None, |(_, code)| *code);
     let code = match code {
         ErrorCode::ProducerFenced => ErrorCode::InvalidProducerEpoch,
         ErrorCode::TransactionAbortable if version < KNOWS_ABORTABLE => ErrorCode::InvalidTxnState,

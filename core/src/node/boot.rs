@@ -108,7 +108,12 @@ impl Node {
         for log in core::mem::take(&mut self.boot.recovered) {
             let config = self.log_config(&log.topic.topic);
             let topic = log.topic.clone();
-            let partition = Partition::recover(log.id, topic, config, epoch, &log, now_ms);
+            let mut partition = Partition::recover(log.id, topic, config, epoch, &log, now_ms);
+            // What the transaction index on disk lacks: before a checkpoint takes a snapshot
+            // behind which nobody will look for it again.
+            for aborted in partition.drain_new_aborted() {
+                self.store.record_aborted(log.id, &aborted);
+            }
             if log.topic.topic.is_internal() {
                 self.boot.unopened.push_front(partition);
             } else {

@@ -71,8 +71,8 @@ impl Node {
                 api::transactions::reply(self, request, reply);
             }
             TxnEffect::Reply { to: TxnReplyTo::Verify(verify), reply } => {
-                let results = verify_results(reply);
-                self.send(Message::Verified { verify, results });
+                let (whole, results) = verify_results(reply);
+                self.send(Message::Verified { verify, whole, results });
             }
             TxnEffect::Marker { to, marker, token } => {
                 let reply = MarkerReply::Coordinator(token);
@@ -161,7 +161,9 @@ impl Node {
                     self.txn.verify_partitions(to, &transactional_id, id, epoch, partitions);
                 }
             }
-            Message::Verified { verify, results } => api::verified(self, verify, &results),
+            Message::Verified { verify, whole, results } => {
+                api::verified(self, verify, whole, results);
+            }
             Message::WriteMarker { to, marker, reply } => self.write_marker(&to, &marker, reply),
             Message::MarkerWritten { reply: MarkerReply::Coordinator(token), result } => {
                 self.txn.marker_done(self.now, token, result);
@@ -222,13 +224,17 @@ fn coordinator_batch(now_ms: i64, records: Vec<(Bytes, Option<Bytes>)>) -> Check
     batch.build()
 }
 
-fn verify_results(reply: TxnReply) -> Vec<(TopicPartition, ErrorCode)> {
+fn verify_results(reply: TxnReply) -> (ErrorCode, Vec<(TopicPartition, ErrorCode)>) {
+    let code = |result: Result<(), txn::TxnError>| {
+        result.err().map_or(ErrorCode::None, |error| (&error).into())
+    };
     match reply {
-        TxnReply::Verify(results) => results
-            .into_iter()
-            .map(|(to, result)| (to, result.err().map_or(ErrorCode::None, |e| (&e).into())))
-            .collect(),
-        _ => Vec::new(),
+        TxnReply::Verify(results) => {
+            (ErrorCode::None, results.into_iter().map(|(to, result)| (to, code(result))).collect())
+        }
+        // An implicit add succeeds or fails for all of its partitions.
+        TxnReply::AddPartitions(result) => (code(result), Vec::new()),
+        _ => (ErrorCode::UnknownServerError, Vec::new()),
     }
 }
 

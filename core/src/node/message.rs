@@ -35,7 +35,8 @@ pub(crate) enum Message {
         add: bool,
     },
     /// Coordinator to leader: the answer.
-    Verified { verify: VerifyId, results: Vec<(TopicPartition, ErrorCode)> },
+    /// `whole` is an error that all of the partitions asked about share.
+    Verified { verify: VerifyId, whole: ErrorCode, results: Vec<(TopicPartition, ErrorCode)> },
     /// Coordinator, or an admin client, to leader: end the transaction in this partition.
     WriteMarker { to: TopicPartition, marker: Marker, reply: MarkerReply },
     /// Leader to coordinator: how that went.

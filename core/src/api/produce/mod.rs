@@ -72,6 +72,12 @@ impl Part {
 }
 
 impl PendingProduce {
+    /// The partitions that the coordinator was asked about.
+    pub(super) fn verifying(&self) -> impl Iterator<Item = TopicPartition> + '_ {
+        let asked = self.parts.iter().filter(|part| part.verifying);
+        asked.map(|part| TopicPartition { topic: part.topic.clone(), partition: part.index })
+    }
+
     fn set_result(&mut self, part: usize, result: PartResult) {
         if let Some(part) = self.parts.get_mut(part)
             && part.result.is_none()

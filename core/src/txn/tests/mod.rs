@@ -269,7 +269,7 @@ impl World {
     fn replayed(&self) -> BTreeMap<Arc<str>, Metadata> {
         let mut replayed = BTreeMap::new();
         for (key, value) in &self.log {
-            let id = records::decode_key(key).expect("our own key");
+            let id = decode_key(key).expect("our own key");
             match value {
                 None => replayed.remove(&id),
                 Some(value) => {

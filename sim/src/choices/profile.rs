@@ -1,0 +1,106 @@
+//! Which faults a seed's world has, and how often they strike.
+//!
+//! Swarm: every seed turns a random subset of the faults on, with random weights. A fault that
+//! is on everywhere hides what only shows without it.
+
+use super::{Choices, Label};
+
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, most $most:literal;)*) => {
+        /// A kind of fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Fault { $($(#[$doc])* $name,)* }
+
+        impl Fault {
+            /// All faults, in the order of their discriminants.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name in reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The highest rate a seed may draw, in 10,000.
+            const fn most(self) -> u32 {
+                match self { $(Self::$name => $most,)* }
+            }
+        }
+    };
+}
+
+faults! {
+    /// A request is lost and its connection cut.
+    RequestLost = "request lost", most 400;
+    /// A request arrives, its connection is cut before the answer.
+    ResponseLost = "response lost", most 500;
+    /// A request takes longer than its sender waits.
+    RequestDelayed = "request delayed", most 300;
+    /// An answer takes longer than its receiver waits.
+    ResponseDelayed = "response delayed", most 200;
+    /// A node dies between two outputs; the rate is of inputs.
+    Crash = "crash", most 120;
+    /// A node dies again while it recovers.
+    CrashAgain = "crash in recovery", most 5_000;
+    /// A node stops for a while and goes on.
+    NodePaused = "node paused", most 20;
+    /// A client dies in the middle of what it does.
+    ClientDies = "client dies", most 300;
+    /// A client stops, maybe past its transaction's timeout, and goes on with what it had.
+    ClientPaused = "client paused", most 300;
+    /// The wall clock jumps.
+    ClockJump = "clock jump", most 30;
+    /// A write fails, maybe having been done in part.
+    WriteFails = "write fails", most 60;
+    /// A sync fails: the data is gone, the page looks clean.
+    SyncFails = "sync fails", most 25;
+    /// A read fails.
+    ReadFails = "read fails", most 40;
+    /// The disk is full for a while.
+    DiskFull = "disk full", most 40;
+    /// A file operation takes very long.
+    DiskStalls = "disk stalls", most 100;
+}
+
+/// The rates of one seed, in 10,000; 0 is off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    rates: [u32; Fault::ALL.len()],
+}
+
+impl Profile {
+    /// No faults.
+    #[must_use]
+    pub const fn dull() -> Self {
+        Self { rates: [0; Fault::ALL.len()] }
+    }
+
+    /// Draws a subset of faults and a rate for each.
+    pub fn draw(choices: &mut impl Choices) -> Self {
+        let mut profile = Self::dull();
+        for &fault in Fault::ALL {
+            if choices.below(Label::FaultOn, 2) == 1 {
+                let rate = 1 + choices.below(Label::FaultRate, fault.most());
+                profile.set(fault, rate);
+            }
+        }
+        profile
+    }
+
+    /// How often a fault strikes, in 10,000.
+    #[must_use]
+    pub const fn rate(&self, fault: Fault) -> u32 {
+        self.rates[fault as usize]
+    }
+
+    /// Sets how often a fault strikes, in 10,000.
+    pub const fn set(&mut self, fault: Fault, rate: u32) {
+        self.rates[fault as usize] = rate;
+    }
+
+    /// The faults that are on.
+    pub fn on(&self) -> impl Iterator<Item = (Fault, u32)> + '_ {
+        Fault::ALL.iter().map(|&fault| (fault, self.rate(fault))).filter(|&(_, rate)| rate > 0)
+    }
+}

@@ -1,0 +1,169 @@
+//! The client that comes first and last: it creates the topic, and at the end reads every
+//! partition in both isolations and every group's offsets.
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
+use super::codes::{NONE, TOPIC_ALREADY_EXISTS};
+use super::requests::{code_of, create_topic, fetch, fetched_offset, find_coordinator, offset_fetch, read_fetch};
+use super::session::Session;
+use crate::history::{ClientId, Event, Part};
+use crate::world::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Create,
+    /// The group's coordinator, so that its internal topic is there too.
+    Find { group: u16 },
+    Idle,
+    /// Until LSO and high watermark are one, from the start to the end.
+    Read { part: Part, committed: bool, from: i64 },
+    Offsets { group: u16, part: Part },
+    Done,
+}
+
+/// The auditor.
+#[derive(Clone, Debug)]
+pub struct Auditor {
+    client: ClientId,
+    parts: Part,
+    groups: u16,
+    session: Session<Stage>,
+    stage: Stage,
+    next_us: u64,
+    seen: String,
+}
+
+const MAX_BYTES: i32 = 1 << 20;
+
+impl Auditor {
+    /// An auditor of so many partitions and groups.
+    #[must_use]
+    pub fn new(client: ClientId, parts: Part, groups: u16) -> Self {
+        Self {
+            client,
+            parts,
+            groups,
+            session: Session::new(client, 1),
+            stage: Stage::Create,
+            next_us: 0,
+            seen: String::new(),
+        }
+    }
+
+    /// Begins the reading at the end.
+    pub fn audit(&mut self, env: &mut Env) {
+        self.stage = Stage::Read { part: 0, committed: false, from: 0 };
+        env.wake(self.client, env.now_us);
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    pub(super) fn waits_for(&self) -> String {
+        format!("{:?}: {}", self.stage, self.seen)
+    }
+
+    pub(super) fn wake(&mut self, env: &mut Env) {
+        let _ = self.session.wake(env);
+        if !self.session.is_idle() || env.now_us < self.next_us {
+            return;
+        }
+        let stage = self.stage;
+        match stage {
+            Stage::Create => {
+                self.session.call(env, stage, 7, create_topic(i32::from(self.parts)));
+            }
+            Stage::Find { group } => {
+                self.session.call(env, stage, 4, find_coordinator(&format!("g{group}"), 0));
+            }
+            Stage::Read { part, committed, from } => {
+                self.session.call(env, stage, 12, fetch(part, from, committed, 0, MAX_BYTES));
+            }
+            Stage::Offsets { group, part } => {
+                let request = offset_fetch(&format!("g{group}"), part, true);
+                self.session.call(env, stage, 8, request);
+            }
+            Stage::Idle | Stage::Done => {}
+        }
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        self.session.cut(env, conn);
+    }
+
+    pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        let code = code_of(&response);
+        if code != NONE && !(call.kind == Stage::Create && code == TOPIC_ALREADY_EXISTS) {
+            self.seen = format!("error code {code}");
+            return self.session.retry(env, place, call);
+        }
+        match call.kind {
+            Stage::Create | Stage::Find { .. } => {
+                let next = if let Stage::Find { group } = call.kind { group + 1 } else { 0 };
+                if next < self.groups {
+                    self.stage = Stage::Find { group: next };
+                } else {
+                    self.stage = Stage::Idle;
+                    env.topic_is_there();
+                }
+            }
+            Stage::Read { part, committed, from } => {
+                self.read(env, &response, (part, from, committed), call.asked_us);
+            }
+            Stage::Offsets { group, part } => {
+                let offset = fetched_offset(&response).unwrap_or(-1);
+                let asked_us = call.asked_us;
+                let seen = Event::OffsetSeen { group, part, offset, asked_us, is_final: true };
+                env.note(self.client, seen);
+                self.stage = if part + 1 < self.parts {
+                    Stage::Offsets { group, part: part + 1 }
+                } else if group + 1 < self.groups {
+                    Stage::Offsets { group: group + 1, part: 0 }
+                } else {
+                    Stage::Done
+                };
+            }
+            Stage::Idle | Stage::Done => {}
+        }
+        self.wake(env);
+    }
+
+    fn read(
+        &mut self,
+        env: &mut Env,
+        response: &Response,
+        key: (Part, i64, bool),
+        asked_us: u64,
+    ) {
+        let (part, from, committed) = key;
+        let Ok(Some(mut fetched)) = read_fetch(response, key, asked_us) else {
+            self.seen = "a fetch that cannot be read".to_owned();
+            self.next_us = env.now_us + 500_000;
+            return env.wake(self.client, self.next_us);
+        };
+        let (stable, watermark) = (fetched.last_stable, fetched.high_watermark);
+        if stable < watermark {
+            self.seen = format!("partition {part} has LSO {stable} below high watermark {watermark}");
+            self.next_us = env.now_us + 250_000;
+            return env.wake(self.client, self.next_us);
+        }
+        let end = fetched.batches.last().map_or(from, |batch| batch.last + 1);
+        self.seen = format!("partition {part} read to {end} of {watermark}");
+        fetched.is_final = true;
+        env.note(self.client, Event::Fetched(Box::new(fetched)));
+        self.stage = if end < watermark {
+            Stage::Read { part, committed, from: end }
+        } else if !committed {
+            Stage::Read { part, committed: true, from: 0 }
+        } else if part + 1 < self.parts {
+            Stage::Read { part: part + 1, committed: false, from: 0 }
+        } else if self.groups > 0 {
+            Stage::Offsets { group: 0, part: 0 }
+        } else {
+            Stage::Done
+        };
+    }
+}

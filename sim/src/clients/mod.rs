@@ -1,0 +1,109 @@
+//! The simulated clients: state machines that speak typed requests over their own connections,
+//! retry as real clients do, and write down what they saw.
+
+mod auditor;
+pub(crate) mod codes;
+mod ops;
+mod offsets;
+mod producer;
+mod reader;
+mod records;
+mod requests;
+mod session;
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
+pub use self::auditor::Auditor;
+pub use self::offsets::OffsetKeeper;
+pub use self::ops::{Op, OpError, parse_op};
+pub(crate) use self::ops::{draw_sends, draw_transactions};
+pub use self::producer::{Producer, ProducerKind};
+pub use self::reader::Reader;
+pub(crate) use self::requests::code_of;
+use crate::world::Env;
+
+/// The one topic of a world's clients.
+pub const TOPIC: &str = "t";
+
+/// A client.
+#[derive(Clone, Debug)]
+pub enum Client {
+    /// Idempotent or transactional.
+    Producer(Box<Producer>),
+    /// Of either isolation.
+    Reader(Reader),
+    /// Commits and fetches group offsets.
+    Offsets(OffsetKeeper),
+    /// Creates the topic first, reads everything last.
+    Auditor(Auditor),
+}
+
+impl Client {
+    /// The world begins.
+    pub fn start(&mut self, env: &mut Env) {
+        self.wake(env);
+    }
+
+    /// A point of time that was asked for has come.
+    pub fn wake(&mut self, env: &mut Env) {
+        match self {
+            Self::Producer(client) => client.wake(env),
+            Self::Reader(client) => client.wake(env),
+            Self::Offsets(client) => client.wake(env),
+            Self::Auditor(client) => client.wake(env),
+        }
+    }
+
+    /// An answer came.
+    pub fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        match self {
+            Self::Producer(client) => client.answer(env, conn, corr, response),
+            Self::Reader(client) => client.answer(env, conn, corr, response),
+            Self::Offsets(client) => client.answer(env, conn, corr, response),
+            Self::Auditor(client) => client.answer(env, conn, corr, response),
+        }
+    }
+
+    /// A connection is gone.
+    pub fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        match self {
+            Self::Producer(client) => client.cut(env, conn),
+            Self::Reader(client) => client.cut(env, conn),
+            Self::Offsets(client) => client.cut(env, conn),
+            Self::Auditor(client) => client.cut(env, conn),
+        }
+    }
+
+    /// Whether it has nothing more to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Producer(client) => client.is_done(),
+            Self::Reader(client) => client.is_done(),
+            Self::Offsets(client) => client.is_done(),
+            Self::Auditor(client) => client.is_done(),
+        }
+    }
+
+    /// Faults are over: finish what was begun.
+    pub fn heal(&mut self, env: &mut Env) {
+        match self {
+            Self::Producer(client) => client.heal(env),
+            Self::Reader(client) => client.heal(),
+            Self::Offsets(client) => client.heal(),
+            Self::Auditor(_) => {}
+        }
+    }
+
+    /// Why it is not done, in words.
+    #[must_use]
+    pub fn waits_for(&self) -> String {
+        match self {
+            Self::Producer(client) => client.waits_for(),
+            Self::Reader(_) => "its last fetch".to_owned(),
+            Self::Offsets(_) => "its last offset".to_owned(),
+            Self::Auditor(client) => client.waits_for(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A client that commits a group's offsets outside transactions, and reads them.
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
+use super::codes::NONE;
+use super::requests::{code_of, fetched_offset, offset_commit, offset_fetch};
+use super::session::{Call, Session};
+use crate::choices::{Choices, Label};
+use crate::history::{ClientId, Event, Outcome, Part};
+use crate::world::Env;
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Commit { part: Part, offset: i64 },
+    Fetch { part: Part },
+}
+
+/// A keeper of offsets.
+#[derive(Clone, Debug)]
+pub struct OffsetKeeper {
+    client: ClientId,
+    group: u16,
+    /// Whether it commits too, or only reads.
+    commits: bool,
+    parts: Part,
+    session: Session<Kind>,
+    next_us: u64,
+    done: bool,
+}
+
+impl OffsetKeeper {
+    /// A keeper of one group's offsets.
+    #[must_use]
+    pub fn new(client: ClientId, group: u16, commits: bool, parts: Part) -> Self {
+        let session = Session::new(client, 1).without_late_arrivals();
+        Self { client, group, commits, parts, session, next_us: 0, done: false }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.done = true;
+    }
+
+    pub(super) fn wake(&mut self, env: &mut Env) {
+        if let Some(call) = self.session.wake(env) {
+            let outcome = if call.unsure { Outcome::Maybe } else { Outcome::Failed };
+            self.ended(env, &call, outcome);
+        }
+        if self.done || !self.session.is_idle() || env.now_us < self.next_us {
+            return;
+        }
+        let part = env.choices.below(Label::Target, u32::from(self.parts)) as Part;
+        let group = format!("g{}", self.group);
+        if self.commits && env.choices.below(Label::Operation, 2) == 1 {
+            let offset = env.next_offset();
+            let event = Event::OffsetAsked { group: self.group, part, offset, txn: None };
+            env.note(self.client, event);
+            let request = offset_commit(&group, part, offset);
+            self.session.call(env, Kind::Commit { part, offset }, 8, request);
+        } else {
+            let stable = env.choices.below(Label::Operation, 2) == 0;
+            let request = offset_fetch(&group, part, stable);
+            self.session.call(env, Kind::Fetch { part }, 8, request);
+        }
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        self.session.cut(env, conn);
+    }
+
+    pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        if code_of(&response) != NONE {
+            return self.session.retry(env, place, call);
+        }
+        match call.kind {
+            Kind::Commit { .. } => self.ended(env, &call, Outcome::Ok),
+            Kind::Fetch { part } => {
+                let group = self.group;
+                let offset = fetched_offset(&response).unwrap_or(-1);
+                let asked_us = call.asked_us;
+                env.note(
+                    self.client,
+                    Event::OffsetSeen { group, part, offset, asked_us, is_final: false },
+                );
+            }
+        }
+        self.next_us = env.now_us + env.choices.between(Label::Think, 20, 400) * 1_000;
+        env.wake(self.client, self.next_us);
+    }
+
+    fn ended(&self, env: &mut Env, call: &Call<Kind>, outcome: Outcome) {
+        if let Kind::Commit { part, offset } = call.kind {
+            let group = self.group;
+            env.note(self.client, Event::OffsetEnded { group, part, offset, outcome });
+        }
+    }
+}

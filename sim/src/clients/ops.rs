@@ -1,0 +1,202 @@
+//! What a producer is told to do: drawn from a seed, or written in a scenario.
+
+use crate::choices::{Choices, Label};
+use crate::history::Part;
+
+/// One step of a producer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Asks for an identity anew, as a fresh process does: fences every other owner.
+    Init,
+    /// Begins a transaction.
+    Begin,
+    /// Sends a batch of records to a partition; does not wait for its answer.
+    Send {
+        /// The partition.
+        part: Part,
+        /// How many records.
+        count: u32,
+    },
+    /// Waits for every answer.
+    Flush,
+    /// Puts a group's offset of a partition into the transaction.
+    Offsets {
+        /// The group's number.
+        group: u16,
+        /// The partition.
+        part: Part,
+    },
+    /// Commits.
+    Commit,
+    /// Aborts.
+    Abort,
+    /// Does nothing for a while.
+    Sleep {
+        /// How long, in milliseconds.
+        ms: u64,
+    },
+    /// Does nothing until a point of the world's time.
+    Until {
+        /// The point, in milliseconds.
+        ms: u64,
+    },
+    /// Dies: the connection is gone, and with it everything the process knew.
+    Die,
+    /// Asks for the state of the own transactional id.
+    Describe,
+    /// Sends a marker of its own producer id, as a confused coordinator would.
+    Marker {
+        /// The partition.
+        part: Part,
+        /// Commit, or else abort.
+        commit: bool,
+        /// Added to the producer's current epoch.
+        epoch_delta: i16,
+        /// 2 asks for the strict epoch rule.
+        version: i8,
+    },
+}
+
+/// Why a scenario's operation is not one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpError(pub String);
+
+impl core::fmt::Display for OpError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "\"{}\" is no operation of a client", self.0)
+    }
+}
+
+impl core::error::Error for OpError {}
+
+/// Reads an operation as scenarios write it, such as `send p0 3`, `offsets g0 p1`, `commit`,
+/// `sleep 500`, `until 2000`, `marker p0 commit +1 v2`.
+///
+/// # Errors
+///
+/// When the text is no operation.
+pub fn parse_op(text: &str) -> Result<Op, OpError> {
+    let error = || OpError(text.to_owned());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |word: &str, prefix: &str| -> Result<u16, OpError> {
+        word.strip_prefix(prefix).and_then(|n| n.parse().ok()).ok_or_else(error)
+    };
+    let decision = |word: &str| match word {
+        "commit" => Ok(true),
+        "abort" => Ok(false),
+        _ => Err(error()),
+    };
+    Ok(match words.as_slice() {
+        ["init"] => Op::Init,
+        ["begin"] => Op::Begin,
+        ["send", part] => Op::Send { part: number(part, "p")?, count: 1 },
+        ["send", part, count] => Op::Send {
+            part: number(part, "p")?,
+            count: count.parse().map_err(|_| error())?,
+        },
+        ["flush"] => Op::Flush,
+        ["offsets", group, part] => {
+            Op::Offsets { group: number(group, "g")?, part: number(part, "p")? }
+        }
+        ["commit"] => Op::Commit,
+        ["abort"] => Op::Abort,
+        ["sleep", ms] => Op::Sleep { ms: ms.parse().map_err(|_| error())? },
+        ["until", ms] => Op::Until { ms: ms.parse().map_err(|_| error())? },
+        ["die"] => Op::Die,
+        ["describe"] => Op::Describe,
+        ["marker", part, end, delta, version] => Op::Marker {
+            part: number(part, "p")?,
+            commit: decision(end)?,
+            epoch_delta: delta.parse().map_err(|_| error())?,
+            version: number(version, "v")? as i8,
+        },
+        _ => return Err(error()),
+    })
+}
+
+/// Draws the steps of an idempotent producer.
+pub(crate) fn draw_sends(choices: &mut impl Choices, parts: Part, count: u64) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for _ in 0..count {
+        ops.push(draw_send(choices, parts));
+        match choices.below(Label::Operation, 8) {
+            5 => ops.push(Op::Flush),
+            6 | 7 => ops.push(think(choices)),
+            _ => {}
+        }
+    }
+    ops.push(Op::Flush);
+    ops
+}
+
+/// Draws the steps of a transactional producer.
+pub(crate) fn draw_transactions(
+    choices: &mut impl Choices,
+    parts: Part,
+    groups: u16,
+    count: u64,
+) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for _ in 0..count {
+        ops.push(Op::Begin);
+        for _ in 0..choices.below(Label::Count, 5) + 1 {
+            match choices.below(Label::Operation, 12) {
+                9 if groups > 0 => ops.push(Op::Offsets {
+                    group: choices.below(Label::Target, u32::from(groups)) as u16,
+                    part: choices.below(Label::Target, u32::from(parts)) as Part,
+                }),
+                10 => ops.push(think(choices)),
+                11 => ops.push(Op::Flush),
+                _ => ops.push(draw_send(choices, parts)),
+            }
+        }
+        ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
+        match choices.below(Label::Operation, 20) {
+            0..=9 => {}
+            18 => ops.push(Op::Describe),
+            19 => ops.push(Op::Init),
+            _ => ops.push(think(choices)),
+        }
+    }
+    ops
+}
+
+fn draw_send(choices: &mut impl Choices, parts: Part) -> Op {
+    Op::Send {
+        part: choices.below(Label::Target, u32::from(parts)) as Part,
+        count: 1 + choices.below(Label::Count, 3),
+    }
+}
+
+fn think(choices: &mut impl Choices) -> Op {
+    Op::Sleep { ms: choices.between(Label::Think, 1, 300) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_an_operation_is_read() {
+        let cases = [
+            ("init", Op::Init),
+            ("send p2 3", Op::Send { part: 2, count: 3 }),
+            ("offsets g1 p0", Op::Offsets { group: 1, part: 0 }),
+            ("sleep 500", Op::Sleep { ms: 500 }),
+            (
+                "marker p0 abort -1 v2",
+                Op::Marker { part: 0, commit: false, epoch_delta: -1, version: 2 },
+            ),
+        ];
+        for (text, op) in cases {
+            assert_eq!(parse_op(text), Ok(op), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_operation_is_refused() {
+        for text in ["", "send", "send q0", "offsets g p0", "marker p0 maybe 0 v2", "commit now"] {
+            assert_eq!(parse_op(text), Err(OpError(text.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Producers: idempotent, transactional as of old (transaction version 0), and transactional with
+//! an epoch of its own for every transaction (version 2).
+//!
+//! The state machine follows the Java producer of 4.4.0: which codes it retries, which abort the
+//! transaction and which end the producer are spec 12's table ([`super::codes`]). A producer that
+//! ended begins anew as the next process of the same application would, a few times; two owners
+//! of one transactional id that fence each other for ever would be no workload.
+
+mod answers;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
+use super::codes::{Asked, Reaction, react};
+use super::ops::Op;
+use super::requests::code_of;
+use super::session::{Call, Session};
+use crate::choices::{Choices, Fault, Label};
+use crate::history::{ClientId, Event, Outcome, Part, Txn};
+use crate::world::Env;
+
+/// What kind of producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProducerKind {
+    /// No transactions; up to five batches in flight.
+    Idempotent,
+    /// AddPartitionsToTxn before the data, EndTxn v4.
+    Classic,
+    /// Produce v12 adds partitions, EndTxn v5 raises the epoch.
+    V2,
+}
+
+impl ProducerKind {
+    pub(super) const fn produce_version(self) -> i16 {
+        if matches!(self, Self::Classic) { 11 } else { 12 }
+    }
+}
+
+/// What a call was for.
+#[derive(Clone, Debug)]
+enum Kind {
+    Find,
+    Init,
+    Add(Part),
+    Produce { apps: Vec<u64> },
+    AddOffsets(u16),
+    Offsets { group: u16, part: Part, offset: i64 },
+    End { txn: Txn, commit: bool },
+    CoordinatorEpoch,
+    Other,
+}
+
+impl Kind {
+    const fn asked(&self) -> Asked {
+        match self {
+            Self::Init => Asked::InitProducerId,
+            Self::Add(_) | Self::AddOffsets(_) => Asked::AddToTxn,
+            Self::Produce { .. } => Asked::Produce,
+            Self::Offsets { .. } => Asked::TxnOffsetCommit,
+            Self::End { .. } => Asked::EndTxn,
+            Self::Find | Self::CoordinatorEpoch | Self::Other => Asked::Other,
+        }
+    }
+
+    /// Whether nothing else may be begun while it is out.
+    const fn blocks(&self) -> bool {
+        !matches!(self, Self::Produce { .. })
+    }
+}
+
+/// The transaction at hand.
+#[derive(Clone, Debug)]
+struct Open {
+    txn: Txn,
+    parts: BTreeSet<Part>,
+    groups: BTreeSet<u16>,
+    /// Something was sent that the coordinator may know of.
+    touched: bool,
+    failed: bool,
+}
+
+/// A producer.
+#[derive(Clone, Debug)]
+pub struct Producer {
+    client: ClientId,
+    kind: ProducerKind,
+    /// The transactional id and its number in the history.
+    id: Option<(String, u32)>,
+    timeout_ms: i32,
+    session: Session<Kind>,
+    ops: VecDeque<Op>,
+    found: bool,
+    identity: Option<(i64, i16)>,
+    sequences: BTreeMap<Part, i32>,
+    open: Option<Open>,
+    /// After an abort with sequences in doubt: the epoch is to be raised.
+    bump: bool,
+    /// Skip to the end of the transaction at hand, which is lost.
+    skip: bool,
+    coordinator_epoch: Option<i32>,
+    asleep_until_us: u64,
+    slept: bool,
+    lives: u32,
+    done: bool,
+    proof: Proof,
+    last_code: i16,
+}
+
+/// What a producer has to show once the faults are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    NotAsked,
+    Waiting,
+    Running,
+    Given,
+}
+
+/// How many processes one producer may be in a row.
+const MOST_LIVES: u32 = 6;
+
+impl Producer {
+    /// A producer that will do the given steps.
+    #[must_use]
+    pub fn new(
+        client: ClientId,
+        kind: ProducerKind,
+        id: Option<(String, u32)>,
+        timeout_ms: i32,
+        ops: Vec<Op>,
+    ) -> Self {
+        let session = Session::new(client, 5);
+        let late = kind != ProducerKind::Classic;
+        Self {
+            client,
+            kind,
+            id,
+            timeout_ms,
+            session: if late { session } else { session.without_late_arrivals() },
+            ops: ops.into(),
+            found: false,
+            identity: None,
+            sequences: BTreeMap::new(),
+            open: None,
+            bump: false,
+            skip: false,
+            coordinator_epoch: None,
+            asleep_until_us: 0,
+            slept: false,
+            lives: 0,
+            done: false,
+            proof: Proof::NotAsked,
+            last_code: 0,
+        }
+    }
+
+    /// The same, with requests that arrive after their connection is gone, whatever the kind.
+    #[must_use]
+    pub fn with_late_arrivals(mut self) -> Self {
+        self.session = Session::new(self.client, 5);
+        self
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done && !matches!(self.proof, Proof::Waiting | Proof::Running)
+    }
+
+    pub(super) fn waits_for(&self) -> String {
+        let what = self.session.calls().next().map_or_else(
+            || format!("{:?}", self.ops.front()),
+            |call| format!("{:?} since {} us", call.kind, call.asked_us),
+        );
+        format!("{:?} producer waits for {what}; the last code was {}", self.kind, self.last_code)
+    }
+
+    /// Faults are over: the transaction at hand is finished, nothing new is begun.
+    pub(super) fn heal(&mut self, env: &mut Env) {
+        self.lives = self.lives.min(MOST_LIVES - 3);
+        // Long plans end with the faults: what is to be seen was seen.
+        let cut = self.ops.iter().position(|op| *op == Op::Begin).unwrap_or(self.ops.len());
+        let keep = if self.open.is_some() || self.skip { cut } else { 0 };
+        self.ops.truncate(keep);
+        self.asleep_until_us = self.asleep_until_us.min(env.now_us);
+        self.done = false;
+        env.wake(self.client, env.now_us);
+    }
+
+    /// One more piece of work has to succeed. One producer after the other is asked, since two
+    /// owners of one id would fence each other.
+    pub fn prove_now(&mut self, env: &mut Env) {
+        self.proof = Proof::Waiting;
+        self.lives = self.lives.min(MOST_LIVES - 3);
+        self.done = false;
+        env.wake(self.client, env.now_us);
+    }
+
+    pub(super) fn wake(&mut self, env: &mut Env) {
+        if let Some(call) = self.session.wake(env) {
+            self.gave_up(env, call);
+        }
+        self.step(env);
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        self.session.cut(env, conn);
+    }
+
+    pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        let code = code_of(&response);
+        self.last_code = code;
+        let mut reaction = react(call.kind.asked(), code);
+        if code == super::codes::OUT_OF_ORDER_SEQUENCE_NUMBER && place > 0 {
+            reaction = Reaction::Retry;
+        }
+        if code == super::codes::DUPLICATE_SEQUENCE_NUMBER {
+            reaction = Reaction::Done;
+        }
+        match reaction {
+            Reaction::Retry => self.session.retry(env, place, call),
+            Reaction::Done => self.answered(env, call, &response),
+            Reaction::Abort => self.abortable(env, call),
+            Reaction::Fatal => {
+                self.ended(env, &call, if call.unsure { Outcome::Maybe } else { Outcome::Failed });
+                self.begin_anew(env);
+            }
+        }
+        self.step(env);
+    }
+
+    /// The process is gone, and the next one begins after a while, if one does.
+    fn die(&mut self, env: &mut Env) {
+        env.say(self.client, || "dies".to_owned());
+        let away = env.choices.between(Label::Away, 20, 4_000);
+        self.begin_anew(env);
+        self.asleep_until_us = env.now_us + away * 1_000;
+        env.wake(self.client, self.asleep_until_us);
+    }
+
+    /// Everything that was known is forgotten; what was out may or may not have been applied.
+    fn begin_anew(&mut self, env: &mut Env) {
+        for call in self.session.abandon(env) {
+            let outcome = if call.unsure { Outcome::Maybe } else { Outcome::Failed };
+            self.ended(env, &call, outcome);
+        }
+        self.skip = self.open.take().is_some();
+        self.identity = None;
+        self.found = false;
+        self.sequences.clear();
+        self.bump = false;
+        self.lives += 1;
+        if self.proof == Proof::Running {
+            self.proof = Proof::Waiting;
+            self.ops.clear();
+            self.skip = false;
+        }
+        if self.lives >= MOST_LIVES && self.proof == Proof::NotAsked {
+            self.ops.clear();
+            self.done = true;
+        }
+    }
+
+    /// Writes down how a call ended.
+    fn ended(&mut self, env: &mut Env, call: &Call<Kind>, outcome: Outcome) {
+        match &call.kind {
+            Kind::Produce { apps } => {
+                for &app in apps {
+                    env.note(self.client, Event::SendEnded { app, outcome, offset: None });
+                }
+            }
+            &Kind::Offsets { group, part, offset } => {
+                env.note(self.client, Event::OffsetEnded { group, part, offset, outcome });
+            }
+            &Kind::End { txn, commit } => {
+                env.note(self.client, Event::Ended { txn, commit, outcome });
+                self.open = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn maybe_fault(&mut self, env: &mut Env) -> bool {
+        if env.choices.chance(Label::Pause, env.profile.rate(Fault::ClientPaused)) {
+            let ms = env.choices.between(Label::Pause, 100, 8_000);
+            env.say(self.client, || format!("is paused for {ms} ms"));
+            env.pause(self.client, env.now_us + ms * 1_000);
+        }
+        if env.choices.chance(Label::Operation, env.profile.rate(Fault::ClientDies)) {
+            self.die(env);
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,261 @@
+//! What a producer does next.
+
+use super::{Kind, MOST_LIVES, Open, Producer, ProducerKind, Proof};
+use crate::clients::ops::Op;
+use crate::clients::records::{Writer, batch, screened};
+use crate::clients::requests as ask;
+use crate::history::{Event, Part};
+use crate::world::Env;
+
+/// Whether a step is over.
+enum Step {
+    Next,
+    /// It began something that has to be answered first; it comes up again after.
+    Wait,
+}
+
+impl Producer {
+    pub(super) fn step(&mut self, env: &mut Env) {
+        loop {
+            if env.now_us < self.asleep_until_us || self.blocked() {
+                return;
+            }
+            let Some(op) = self.ops.front().cloned() else {
+                if !self.session.is_idle() || !self.prove(env) {
+                    return;
+                }
+                continue;
+            };
+            if self.skip {
+                self.skip = !matches!(op, Op::Commit | Op::Abort);
+                self.ops.pop_front();
+                continue;
+            }
+            if self.proof == Proof::NotAsked && self.maybe_fault(env) {
+                return;
+            }
+            match self.begin(env, &op) {
+                Step::Next => {
+                    self.ops.pop_front();
+                }
+                Step::Wait => return,
+            }
+        }
+    }
+
+    fn blocked(&self) -> bool {
+        self.session.calls().any(|call| call.kind.blocks())
+    }
+
+    /// The plan is done. Whether there is something to prove now.
+    fn prove(&mut self, _env: &mut Env) -> bool {
+        match self.proof {
+            Proof::NotAsked | Proof::Given => {
+                self.done = true;
+                false
+            }
+            Proof::Running => {
+                self.proof = Proof::Given;
+                self.done = true;
+                false
+            }
+            Proof::Waiting if self.lives > MOST_LIVES + 2 => false,
+            Proof::Waiting => {
+                self.proof = Proof::Running;
+                let send = Op::Send { part: 0, count: 1 };
+                if self.kind == ProducerKind::Idempotent {
+                    self.ops.extend([send, Op::Flush]);
+                } else {
+                    self.ops.extend([Op::Begin, send, Op::Commit]);
+                }
+                true
+            }
+        }
+    }
+
+    fn begin(&mut self, env: &mut Env, op: &Op) -> Step {
+        match *op {
+            Op::Sleep { ms } => return self.sleep(env, env.now_us + ms * 1_000),
+            Op::Until { ms } => return self.sleep(env, ms * 1_000),
+            Op::Die => {
+                self.ops.pop_front();
+                self.die(env);
+                self.skip = false;
+                return Step::Wait;
+            }
+            Op::Init => {
+                self.ops.pop_front();
+                self.identity = None;
+                self.open = None;
+                self.ops.push_front(Op::Flush);
+                return Step::Wait.also(|| self.identify(env));
+            }
+            Op::Flush => {
+                return if self.session.is_idle() { Step::Next } else { Step::Wait };
+            }
+            _ => {}
+        }
+        if self.identity.is_none() || (self.bump && self.open.is_none()) {
+            if self.session.is_idle() {
+                self.identify(env);
+            }
+            return Step::Wait;
+        }
+        let failed = self.open.as_ref().is_some_and(|open| open.failed);
+        match *op {
+            Op::Begin => self.begin_transaction(env),
+            Op::Send { .. } | Op::Offsets { .. } if failed => Step::Next,
+            Op::Send { part, count } => self.send(env, part, count),
+            Op::Offsets { group, part } => self.offsets(env, group, part),
+            Op::Commit => self.end(env, !failed),
+            Op::Abort => self.end(env, false),
+            Op::Describe => self.describe(env),
+            Op::Marker { part, commit, epoch_delta, version } => {
+                self.marker(env, part, commit, epoch_delta, version)
+            }
+            _ => Step::Next,
+        }
+    }
+
+    fn sleep(&mut self, env: &mut Env, until_us: u64) -> Step {
+        if core::mem::take(&mut self.slept) || until_us <= env.now_us {
+            return Step::Next;
+        }
+        self.slept = true;
+        self.asleep_until_us = until_us;
+        env.wake(self.client, until_us);
+        Step::Wait
+    }
+
+    /// Finds the coordinator, then asks for a producer id.
+    fn identify(&mut self, env: &mut Env) {
+        let id = self.id.as_ref().map(|(id, _)| id.as_str());
+        if let Some(id) = id
+            && !self.found
+        {
+            return self.session.call(env, Kind::Find, 4, ask::find_coordinator(id, 1));
+        }
+        let known = if self.bump { self.identity.unwrap_or((-1, -1)) } else { (-1, -1) };
+        let request = ask::init_producer_id(id, self.timeout_ms, known);
+        self.session.call(env, Kind::Init, 4, request);
+    }
+
+    fn begin_transaction(&mut self, env: &mut Env) -> Step {
+        let Some(&(_, id)) = self.id.as_ref() else { return Step::Next };
+        let txn = env.next_txn();
+        env.note(self.client, Event::Begun { txn, id });
+        self.open = Some(Open {
+            txn,
+            parts: std::collections::BTreeSet::new(),
+            groups: std::collections::BTreeSet::new(),
+            touched: false,
+            failed: false,
+        });
+        Step::Next
+    }
+
+    fn send(&mut self, env: &mut Env, part: Part, count: u32) -> Step {
+        let Some((pid, epoch)) = self.identity else { return Step::Wait };
+        let id = self.id.as_ref().map(|(id, _)| id.as_str());
+        if let (Some(open), Some(id)) = (&mut self.open, id) {
+            open.touched = true;
+            if self.kind == ProducerKind::Classic && !open.parts.contains(&part) {
+                let request = ask::add_partition(id, (pid, epoch), part);
+                self.session.call(env, Kind::Add(part), 3, request);
+                return Step::Wait;
+            }
+        }
+        let transactional = self.open.is_some();
+        let next = self.sequences.entry(part).or_insert(0);
+        let sequence = *next;
+        *next = sequence.wrapping_add(count as i32) & i32::MAX;
+        let apps: Vec<u64> = (0..count).map(|_| env.next_app()).collect();
+        let txn = self.open.as_ref().map(|open| open.txn);
+        for (index, &app) in (0_i32..).zip(&apps) {
+            let sequence = sequence.wrapping_add(index) & i32::MAX;
+            env.note(self.client, Event::Sent { app, part, txn, pid, epoch, sequence });
+        }
+        let writer = Writer { pid, epoch, sequence, transactional };
+        let version = self.kind.produce_version();
+        let records = screened(batch(writer, env.wall_ms(), &apps), version);
+        let request = ask::produce(id.filter(|_| transactional), part, records);
+        self.session.call(env, Kind::Produce { apps }, version, request);
+        Step::Next
+    }
+
+    fn offsets(&mut self, env: &mut Env, group: u16, part: Part) -> Step {
+        let (Some(identity), Some((id, _)), Some(open)) =
+            (self.identity, &self.id, &mut self.open)
+        else {
+            return Step::Next;
+        };
+        open.touched = true;
+        let name = format!("g{group}");
+        if self.kind == ProducerKind::Classic && !open.groups.contains(&group) {
+            let request = ask::add_offsets(id, identity, &name);
+            self.session.call(env, Kind::AddOffsets(group), 3, request);
+            return Step::Wait;
+        }
+        let offset = env.next_offset();
+        let txn = Some(open.txn);
+        env.note(self.client, Event::OffsetAsked { group, part, offset, txn });
+        let request = ask::txn_offset_commit(id, identity, &name, part, offset);
+        let version = if self.kind == ProducerKind::V2 { 5 } else { 3 };
+        self.session.call(env, Kind::Offsets { group, part, offset }, version, request);
+        Step::Next
+    }
+
+    fn end(&mut self, env: &mut Env, commit: bool) -> Step {
+        if !self.session.is_idle() {
+            return Step::Wait;
+        }
+        let (Some(identity), Some((id, _)), Some(open)) = (self.identity, &self.id, &self.open)
+        else {
+            return Step::Next;
+        };
+        if !open.touched {
+            self.open = None;
+            return Step::Next;
+        }
+        let txn = open.txn;
+        env.note(self.client, Event::EndAsked { txn, commit });
+        let version = if self.kind == ProducerKind::V2 { 5 } else { 4 };
+        let request = ask::end_txn(id, identity, commit);
+        self.session.call(env, Kind::End { txn, commit }, version, request);
+        Step::Next
+    }
+
+    fn describe(&mut self, env: &mut Env) -> Step {
+        if let Some((id, _)) = &self.id {
+            self.session.call(env, Kind::Other, 0, ask::describe_transaction(id));
+        }
+        Step::Next
+    }
+
+    fn marker(
+        &mut self,
+        env: &mut Env,
+        part: Part,
+        commit: bool,
+        epoch_delta: i16,
+        version: i8,
+    ) -> Step {
+        let Some((pid, epoch)) = self.identity else { return Step::Wait };
+        let Some(coordinator_epoch) = self.coordinator_epoch.take() else {
+            self.session.call(env, Kind::CoordinatorEpoch, 0, ask::describe_producers(part));
+            return Step::Wait;
+        };
+        let identity = (pid, epoch.saturating_add(epoch_delta));
+        let request = ask::write_marker(identity, commit, coordinator_epoch, version, part);
+        let api_version = if version >= 2 { 2 } else { 1 };
+        self.session.call(env, Kind::Other, api_version, request);
+        Step::Next
+    }
+}
+
+impl Step {
+    fn also(self, act: impl FnOnce()) -> Self {
+        act();
+        self
+    }
+}

@@ -1,0 +1,92 @@
+//! Readers: fetch the partitions in turn, each from where it was left, in one isolation.
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
+use super::codes::NONE;
+use super::requests::{code_of, fetch, read_fetch};
+use super::session::Session;
+use crate::choices::{Choices, Label};
+use crate::history::{ClientId, Event, Part};
+use crate::world::Env;
+
+/// A reader.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    client: ClientId,
+    committed: bool,
+    session: Session<Part>,
+    positions: Vec<i64>,
+    part: usize,
+    next_us: u64,
+    pace_ms: u64,
+    done: bool,
+}
+
+impl Reader {
+    /// A reader of so many partitions.
+    #[must_use]
+    pub fn new(client: ClientId, committed: bool, parts: Part, pace_ms: u64) -> Self {
+        Self {
+            client,
+            committed,
+            session: Session::new(client, 1),
+            positions: vec![0; usize::from(parts)],
+            part: 0,
+            next_us: 0,
+            pace_ms,
+            done: false,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.done = true;
+    }
+
+    pub(super) fn wake(&mut self, env: &mut Env) {
+        // A fetch given up on is simply asked again.
+        let _ = self.session.wake(env);
+        if self.done || !self.session.is_idle() || env.now_us < self.next_us {
+            return;
+        }
+        self.part = (self.part + 1) % self.positions.len();
+        let part = self.part as Part;
+        let max = 200 + env.choices.below(Label::Count, 4_000) as i32;
+        let request = fetch(part, self.positions[self.part], self.committed, 200, max);
+        self.session.call(env, part, 12, request);
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        self.session.cut(env, conn);
+    }
+
+    pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        if code_of(&response) != NONE {
+            self.session.retry(env, place, call);
+            return;
+        }
+        let at = usize::from(call.kind);
+        let key = (call.kind, self.positions[at], self.committed);
+        match read_fetch(&response, key, call.asked_us) {
+            Ok(Some(fetched)) => {
+                if let Some(last) = fetched.batches.last() {
+                    self.positions[at] = last.last + 1;
+                }
+                env.note(self.client, Event::Fetched(Box::new(fetched)));
+            }
+            Ok(None) => {}
+            Err(()) => env.note(
+                self.client,
+                Event::Stuck { reason: format!("a fetch of partition {at} is no batches") },
+            ),
+        }
+        let pace = env.choices.between(Label::Think, 1, self.pace_ms.max(1));
+        self.next_us = env.now_us + pace * 1_000;
+        env.wake(self.client, self.next_us);
+    }
+}

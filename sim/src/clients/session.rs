@@ -1,0 +1,210 @@
+//! One client's connection and the calls it has out: pipelined, in order, retried until a
+//! deadline, on a new connection when the old one is gone.
+
+use std::collections::VecDeque;
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::Request;
+
+use crate::history::ClientId;
+use crate::world::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    InFlight { corr: u32, since_us: u64 },
+    Failed,
+}
+
+/// A request and its attempts.
+#[derive(Clone, Debug)]
+pub(super) struct Call<K> {
+    pub(super) kind: K,
+    version: i16,
+    request: Request,
+    state: State,
+    pub(super) asked_us: u64,
+    deadline_us: u64,
+    /// An attempt was sent and its answer never came, so it may have been applied.
+    pub(super) unsure: bool,
+}
+
+/// How patient a client is, in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) request_us: u64,
+    pub(super) delivery_us: u64,
+    pub(super) backoff_us: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { request_us: 1_000_000, delivery_us: 12_000_000, backoff_us: 30_000 }
+    }
+}
+
+/// A client's calls.
+#[derive(Clone, Debug)]
+pub(super) struct Session<K> {
+    client: ClientId,
+    conn: Option<ConnId>,
+    calls: VecDeque<Call<K>>,
+    most_in_flight: usize,
+    next_corr: u32,
+    backoff_until_us: u64,
+    patience: Patience,
+    /// Requests of a connection that is gone may still arrive, as TCP allows.
+    late: bool,
+}
+
+impl<K> Session<K> {
+    pub(super) fn new(client: ClientId, most_in_flight: usize) -> Self {
+        Self {
+            client,
+            conn: None,
+            calls: VecDeque::new(),
+            most_in_flight,
+            next_corr: 0,
+            backoff_until_us: 0,
+            patience: Patience::default(),
+            late: true,
+        }
+    }
+
+    /// Requests of a connection that is gone never arrive. For requests that Kafka's protocol
+    /// itself does not protect from arriving late: EndTxn of old ends the next transaction of the
+    /// same epoch (what KIP-890 repairs), OffsetCommit puts an older offset back.
+    pub(super) const fn without_late_arrivals(mut self) -> Self {
+        self.late = false;
+        self
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call<K>> {
+        self.calls.iter()
+    }
+
+    /// Sends a request, behind those that wait.
+    pub(super) fn call(&mut self, env: &mut Env, kind: K, version: i16, request: Request) {
+        self.calls.push_back(Call {
+            kind,
+            version,
+            request,
+            state: State::Ready,
+            asked_us: env.now_us,
+            deadline_us: env.now_us + self.patience.delivery_us,
+            unsure: false,
+        });
+        self.pump(env);
+    }
+
+    /// Takes the call that an answer is for, with its place in the queue.
+    pub(super) fn take(&mut self, conn: ConnId, corr: u32) -> Option<(usize, Call<K>)> {
+        if self.conn != Some(conn) {
+            return None;
+        }
+        let place = self.calls.iter().position(
+            |call| matches!(call.state, State::InFlight { corr: known, .. } if known == corr),
+        )?;
+        self.calls.remove(place).map(|call| (place, call))
+    }
+
+    /// Puts a call back to its place, to be tried again after the back-off.
+    pub(super) fn retry(&mut self, env: &mut Env, place: usize, mut call: Call<K>) {
+        call.state = State::Failed;
+        self.calls.insert(place.min(self.calls.len()), call);
+        self.back_off(env);
+    }
+
+    /// The connection is gone.
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        if self.conn != Some(conn) {
+            return;
+        }
+        self.conn = None;
+        if !self.late {
+            env.reset(conn);
+        }
+        for call in &mut self.calls {
+            if matches!(call.state, State::InFlight { .. }) {
+                call.state = State::Failed;
+                call.unsure = true;
+            }
+        }
+        self.back_off(env);
+    }
+
+    /// Forgets every call and closes the connection.
+    pub(super) fn abandon(&mut self, env: &mut Env) -> Vec<Call<K>> {
+        if let Some(conn) = self.conn.take() {
+            env.close(conn);
+            if !self.late {
+                env.reset(conn);
+            }
+        }
+        let mut calls = core::mem::take(&mut self.calls);
+        for call in &mut calls {
+            call.unsure |= matches!(call.state, State::InFlight { .. });
+        }
+        calls.into()
+    }
+
+    /// Something may be due: a request that nobody answered, a back-off that is over. Gives back
+    /// the call, if any, whose deadline has passed.
+    pub(super) fn wake(&mut self, env: &mut Env) -> Option<Call<K>> {
+        let late = env.now_us.saturating_sub(self.patience.request_us);
+        let timed_out = self.calls.iter().any(
+            |call| matches!(call.state, State::InFlight { since_us, .. } if since_us <= late),
+        );
+        if timed_out && let Some(conn) = self.conn {
+            env.close(conn);
+            self.cut(env, conn);
+        }
+        let due = self.calls.iter().position(|call| {
+            call.deadline_us <= env.now_us && !matches!(call.state, State::InFlight { .. })
+        });
+        if let Some(place) = due {
+            return self.calls.remove(place);
+        }
+        self.pump(env);
+        None
+    }
+
+    fn back_off(&mut self, env: &mut Env) {
+        self.backoff_until_us = env.now_us + self.patience.backoff_us;
+        env.wake(self.client, self.backoff_until_us);
+    }
+
+    /// Sends what may be sent. After a failure, nothing is sent until everything that is out has
+    /// come back; then all of it goes again in the old order.
+    fn pump(&mut self, env: &mut Env) {
+        if env.now_us < self.backoff_until_us {
+            return;
+        }
+        let mut in_flight =
+            self.calls.iter().filter(|call| matches!(call.state, State::InFlight { .. })).count();
+        if self.calls.iter().any(|call| call.state == State::Failed) {
+            if in_flight > 0 {
+                return;
+            }
+            for call in self.calls.iter_mut().filter(|call| call.state == State::Failed) {
+                call.state = State::Ready;
+            }
+        }
+        for call in self.calls.iter_mut().filter(|call| call.state == State::Ready) {
+            if in_flight >= self.most_in_flight {
+                break;
+            }
+            let conn = *self.conn.get_or_insert_with(|| env.connect(self.client));
+            let corr = self.next_corr;
+            self.next_corr += 1;
+            call.state = State::InFlight { corr, since_us: env.now_us };
+            env.send(conn, corr, call.version, call.request.clone());
+            env.wake(self.client, env.now_us + self.patience.request_us);
+            in_flight += 1;
+        }
+    }
+}

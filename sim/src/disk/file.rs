@@ -1,0 +1,109 @@
+//! One simulated file: what the page cache shows, what the platter holds, and the sectors between.
+
+use std::collections::BTreeSet;
+
+use crate::choices::{Choices, Label};
+
+/// The unit that a crash keeps, drops or tears.
+pub(super) const SECTOR: usize = 512;
+
+/// A file's contents.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    /// What reads see.
+    cached: Vec<u8>,
+    /// What a crash cannot take.
+    durable: Vec<u8>,
+    /// Sectors that were written since the last sync.
+    dirty: BTreeSet<u32>,
+}
+
+impl Contents {
+    pub(super) fn len(&self) -> usize {
+        self.cached.len()
+    }
+
+    pub(super) fn durable(&self) -> &[u8] {
+        &self.durable
+    }
+
+    pub(super) fn read(&self, position: usize, length: usize) -> &[u8] {
+        let end = position.saturating_add(length).min(self.cached.len());
+        self.cached.get(position..end).unwrap_or(&[])
+    }
+
+    pub(super) fn write(&mut self, position: usize, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let end = position + data.len();
+        let gap_from = self.cached.len().min(position);
+        if self.cached.len() < end {
+            self.cached.resize(end, 0);
+        }
+        self.cached[position..end].copy_from_slice(data);
+        self.touch(gap_from, end);
+    }
+
+    pub(super) fn set_len(&mut self, length: usize) {
+        let from = self.cached.len().min(length);
+        let to = self.cached.len().max(length);
+        self.cached.resize(length, 0);
+        self.touch(from, to);
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.dirty.extend((from / SECTOR) as u32..=((to - 1) / SECTOR) as u32);
+        }
+    }
+
+    /// Makes everything durable.
+    pub(super) fn sync(&mut self) {
+        self.durable.resize(self.cached.len(), 0);
+        for &sector in &self.dirty {
+            let from = (sector as usize * SECTOR).min(self.cached.len());
+            let to = (from + SECTOR).min(self.cached.len());
+            self.durable[from..to].copy_from_slice(&self.cached[from..to]);
+        }
+        self.dirty.clear();
+    }
+
+    /// A failed sync: nothing became durable, and the pages look clean, so that no later sync
+    /// will write them again.
+    pub(super) fn fail_sync(&mut self) {
+        self.dirty.clear();
+    }
+
+    /// A crash: of the unsynced length and of every unsynced sector, keeps, drops or tears.
+    pub(super) fn crash(&mut self, choices: &mut impl Choices) {
+        if self.dirty.is_empty() && self.durable.len() == self.cached.len() {
+            // A failed sync leaves clean pages that differ from the platter.
+            self.cached.clone_from(&self.durable);
+            return;
+        }
+        let length = match choices.below(Label::CrashLength, 3) {
+            0 => self.durable.len(),
+            1 => self.cached.len(),
+            _ => (self.durable.len() + self.cached.len()) / 2,
+        };
+        let mut left = core::mem::take(&mut self.durable);
+        left.resize(length, 0);
+        for &sector in &self.dirty {
+            let from = sector as usize * SECTOR;
+            let to = (from + SECTOR).min(self.cached.len()).min(length);
+            if from >= to {
+                continue;
+            }
+            let kept = match choices.below(Label::CrashSector, 4) {
+                0 => 0,
+                1 | 2 => to - from,
+                _ => (to - from) / 2,
+            };
+            left[from..from + kept].copy_from_slice(&self.cached[from..from + kept]);
+        }
+        self.dirty.clear();
+        self.cached.clone_from(&left);
+        self.durable = left;
+    }
+}

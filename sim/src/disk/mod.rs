@@ -1,0 +1,393 @@
+//! The disk of one simulated node: it outlives the node, and loses what was not synced.
+//!
+//! * A write goes to the page cache. Only a sync makes it durable; a crash keeps, drops or tears
+//!   every unsynced sector by itself, in any subset, because that is what kernels may do.
+//! * A creation, rename or removal is durable only after its folder was synced; before, a crash
+//!   keeps or drops each.
+//! * After a failed sync the data is gone although the page looks clean.
+//! * Operations of one lane end in order; each takes a drawn time.
+
+mod file;
+mod names;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lane, Ticket};
+
+use self::file::Contents;
+use self::names::{Inode, NameChange, Names};
+use crate::choices::{Choices, Fault, Label, Profile, Source};
+
+/// A fault that a scenario pins to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFault {
+    /// The operation fails with an input/output error.
+    Io,
+    /// The operation finds no space.
+    NoSpace,
+}
+
+/// A disk.
+#[derive(Clone, Debug, Default)]
+pub struct SimDisk {
+    inodes: BTreeMap<u32, Contents>,
+    next_inode: u32,
+    cached: Names,
+    durable: Names,
+    changes: Vec<NameChange>,
+    lanes: [VecDeque<(Ticket, FileOp)>; 2],
+    busy_until: [u64; 2],
+    full_until_us: u64,
+    pinned: Option<(Ticket, DiskFault)>,
+}
+
+/// What an operation is called in scenarios and traces.
+#[must_use]
+pub fn op_name(op: &FileOp) -> &'static str {
+    match op {
+        FileOp::List { .. } => "List",
+        FileOp::Length { .. } => "Length",
+        FileOp::Read { .. } => "Read",
+        FileOp::Write { sync: true, .. } => "WriteSync",
+        FileOp::Write { .. } => "Write",
+        FileOp::Sync { .. } => "Sync",
+        FileOp::SyncFolder { .. } => "SyncFolder",
+        FileOp::Truncate { .. } => "Truncate",
+        FileOp::Allocate { .. } => "Allocate",
+        FileOp::Rename { .. } => "Rename",
+        FileOp::Remove { .. } => "Remove",
+        FileOp::CreateFolder { .. } => "CreateFolder",
+        FileOp::RemoveFolder { .. } => "RemoveFolder",
+    }
+}
+
+/// The path an operation is about.
+#[must_use]
+pub fn op_path(op: &FileOp) -> &FilePath {
+    match op {
+        FileOp::List { folder }
+        | FileOp::SyncFolder { folder }
+        | FileOp::CreateFolder { folder }
+        | FileOp::RemoveFolder { folder } => folder,
+        FileOp::Length { path }
+        | FileOp::Read { path, .. }
+        | FileOp::Write { path, .. }
+        | FileOp::Sync { path }
+        | FileOp::Truncate { path, .. }
+        | FileOp::Allocate { path, .. }
+        | FileOp::Remove { path } => path,
+        FileOp::Rename { source, .. } => source,
+    }
+}
+
+const fn lane_index(lane: Lane) -> usize {
+    match lane {
+        Lane::Journal => 0,
+        Lane::Data => 1,
+    }
+}
+
+impl SimDisk {
+    /// Takes an operation into its lane; the time at which it ends.
+    pub fn submit(
+        &mut self,
+        now_us: u64,
+        ticket: Ticket,
+        op: FileOp,
+        profile: &Profile,
+        choices: &mut Source,
+    ) -> (Lane, u64) {
+        let lane = op.lane();
+        let syncs = matches!(
+            op,
+            FileOp::Write { sync: true, .. } | FileOp::Sync { .. } | FileOp::SyncFolder { .. }
+        );
+        let mut took = if syncs {
+            choices.between(Label::DiskLatency, 200, 3_000)
+        } else {
+            choices.between(Label::DiskLatency, 5, 200)
+        };
+        if choices.chance(Label::DiskFault, profile.rate(Fault::DiskStalls)) {
+            took += choices.between(Label::DiskStall, 50_000, 3_000_000);
+        }
+        let index = lane_index(lane);
+        let end = self.busy_until[index].max(now_us) + took;
+        self.busy_until[index] = end;
+        self.lanes[index].push_back((ticket, op));
+        (lane, end)
+    }
+
+    /// Performs the first operation of a lane.
+    pub fn complete(
+        &mut self,
+        now_us: u64,
+        lane: Lane,
+        profile: &Profile,
+        choices: &mut Source,
+    ) -> Option<(Ticket, FileOp, FileResult)> {
+        let (ticket, op) = self.lanes[lane_index(lane)].pop_front()?;
+        let pinned = self.pinned.take_if(|(pinned, _)| *pinned == ticket).map(|(_, fault)| fault);
+        let result = self.perform(now_us, &op, pinned, profile, choices);
+        Some((ticket, op, result))
+    }
+
+    /// Makes one operation fail.
+    pub fn pin(&mut self, ticket: Ticket, fault: DiskFault) {
+        self.pinned = Some((ticket, fault));
+    }
+
+    /// The disk is full until a point of time.
+    pub fn fill_until(&mut self, until_us: u64) {
+        self.full_until_us = until_us;
+    }
+
+    /// The node died: what it had not begun is forgotten, what was not durable is at the mercy of
+    /// the choices. Of each lane the first operation may have been under way.
+    pub fn crash(&mut self, choices: &mut Source) {
+        for index in 0..self.lanes.len() {
+            if let Some((_, op)) = self.lanes[index].pop_front() {
+                if let FileOp::Write { path, position, data, .. } = op {
+                    if self.cached.files.contains_key(&path)
+                        && choices.below(Label::PartialWrite, 2) == 1
+                    {
+                        self.write(&path, position, &data, usize::MAX);
+                    }
+                } else if !matches!(op, FileOp::Sync { .. } | FileOp::SyncFolder { .. })
+                    && choices.below(Label::PartialWrite, 2) == 1
+                {
+                    // Its effect is in the cache, and as lost as everything else there.
+                    let _ = self.perform(0, &op, None, &Profile::dull(), choices);
+                }
+            }
+            self.lanes[index].clear();
+            self.busy_until[index] = 0;
+        }
+        self.pinned = None;
+        let changes = core::mem::take(&mut self.changes);
+        self.durable.crash(&changes, choices);
+        let durable = &self.durable;
+        let orphans: Vec<FilePath> = durable
+            .files
+            .keys()
+            .filter(|path| !durable.has_folder(path.parent()))
+            .cloned()
+            .collect();
+        for path in orphans {
+            self.durable.files.remove(&path);
+        }
+        self.cached = self.durable.clone();
+        self.forget_unnamed();
+        for contents in self.inodes.values_mut() {
+            contents.crash(choices);
+        }
+    }
+
+    /// The durable bytes of every durable file, for oracles that read the image.
+    pub fn durable_files(&self) -> impl Iterator<Item = (&FilePath, &[u8])> {
+        self.durable.files.iter().filter_map(|(path, inode)| {
+            Some((path, self.inodes.get(&inode.0).map(Contents::durable)?))
+        })
+    }
+
+    fn forget_unnamed(&mut self) {
+        let (cached, durable) = (&self.cached, &self.durable);
+        self.inodes.retain(|inode, _| {
+            cached.files.values().chain(durable.files.values()).any(|named| named.0 == *inode)
+        });
+    }
+
+    fn change(&mut self, change: NameChange) {
+        self.cached.apply(&change);
+        self.changes.push(change);
+    }
+
+    fn create(&mut self, path: &FilePath) -> Result<Inode, FileError> {
+        if let Some(&inode) = self.cached.files.get(path) {
+            return Ok(inode);
+        }
+        if !self.cached.has_folder(path.parent()) {
+            return Err(FileError::NotFound);
+        }
+        let inode = Inode(self.next_inode);
+        self.next_inode += 1;
+        self.inodes.insert(inode.0, Contents::default());
+        self.change(NameChange::Create { path: path.clone(), inode });
+        Ok(inode)
+    }
+
+    fn contents(&mut self, path: &FilePath) -> Result<&mut Contents, FileError> {
+        let inode = self.cached.files.get(path).ok_or(FileError::NotFound)?;
+        self.inodes.get_mut(&inode.0).ok_or(FileError::NotFound)
+    }
+
+    fn write(&mut self, path: &FilePath, position: u64, data: &[Bytes], mut most: usize) {
+        let Ok(contents) = self.contents(path) else { return };
+        let mut position = position as usize;
+        for part in data {
+            let taken = part.len().min(most);
+            contents.write(position, &part[..taken]);
+            position += taken;
+            most -= taken;
+        }
+    }
+
+    fn fault(
+        &mut self,
+        now_us: u64,
+        op: &FileOp,
+        pinned: Option<DiskFault>,
+        profile: &Profile,
+        choices: &mut Source,
+    ) -> Option<FileError> {
+        match pinned {
+            Some(DiskFault::Io) => return Some(FileError::Io),
+            Some(DiskFault::NoSpace) => return Some(FileError::NoSpace),
+            None => {}
+        }
+        let fault = match op {
+            FileOp::Read { .. } => Fault::ReadFails,
+            FileOp::Sync { .. } | FileOp::SyncFolder { .. } => Fault::SyncFails,
+            FileOp::Write { .. } | FileOp::Truncate { .. } | FileOp::Rename { .. } => {
+                Fault::WriteFails
+            }
+            FileOp::Allocate { .. } => Fault::DiskFull,
+            _ => return None,
+        };
+        if fault != Fault::DiskFull && choices.chance(Label::DiskFault, profile.rate(fault)) {
+            return Some(FileError::Io);
+        }
+        if let FileOp::Write { path, position, data, .. } = op {
+            if choices.chance(Label::DiskFull, profile.rate(Fault::DiskFull)) {
+                let lasts = choices.between(Label::DiskFull, 10_000, 2_000_000);
+                self.full_until_us = self.full_until_us.max(now_us + lasts);
+            }
+            let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
+            let fits = self.contents(path).is_ok_and(|contents| end <= contents.len());
+            if now_us < self.full_until_us && !fits {
+                return Some(FileError::NoSpace);
+            }
+        }
+        let grows = matches!(op, FileOp::Allocate { .. });
+        (grows && now_us < self.full_until_us).then_some(FileError::NoSpace)
+    }
+
+    fn perform(
+        &mut self,
+        now_us: u64,
+        op: &FileOp,
+        pinned: Option<DiskFault>,
+        profile: &Profile,
+        choices: &mut Source,
+    ) -> FileResult {
+        if let Some(error) = self.fault(now_us, op, pinned, profile, choices) {
+            self.fail(op, choices);
+            return Err(error);
+        }
+        match op {
+            FileOp::Read { path, position, length } => {
+                let contents = self.contents(path)?;
+                let bytes = contents.read(*position as usize, *length as usize);
+                return Ok(FileOutcome::Bytes(Bytes::copy_from_slice(bytes)));
+            }
+            FileOp::List { folder } => return Ok(FileOutcome::Names(self.list(folder))),
+            FileOp::Length { path } => {
+                let length = self.contents(path).ok().map(|contents| contents.len() as u64);
+                return Ok(FileOutcome::Length(length));
+            }
+            FileOp::Write { path, position, data, sync, .. } => {
+                self.create(path)?;
+                self.write(path, *position, data, usize::MAX);
+                if *sync {
+                    if choices.chance(Label::DiskFault, profile.rate(Fault::SyncFails)) {
+                        self.contents(path)?.fail_sync();
+                        return Err(FileError::Io);
+                    }
+                    self.contents(path)?.sync();
+                }
+            }
+            FileOp::Sync { path } => self.contents(path)?.sync(),
+            FileOp::SyncFolder { folder } => self.sync_folder(folder),
+            FileOp::Truncate { path, length } => {
+                self.contents(path)?.set_len(*length as usize);
+            }
+            FileOp::Allocate { path, length } => {
+                self.create(path)?;
+                let contents = self.contents(path)?;
+                if contents.len() < *length as usize {
+                    contents.set_len(*length as usize);
+                }
+            }
+            FileOp::Rename { source, target } => {
+                self.contents(source)?;
+                let (source, target) = (source.clone(), target.clone());
+                self.change(NameChange::Rename { source, target });
+            }
+            FileOp::Remove { path } => {
+                if self.cached.files.contains_key(path) {
+                    self.change(NameChange::Remove { path: path.clone() });
+                }
+            }
+            FileOp::CreateFolder { folder } => {
+                if !self.cached.has_folder(folder.as_str()) {
+                    self.change(NameChange::CreateFolder { folder: folder.clone() });
+                }
+            }
+            FileOp::RemoveFolder { folder } => {
+                if self.cached.folders.contains(folder) {
+                    self.change(NameChange::RemoveFolder { folder: folder.clone() });
+                }
+            }
+        }
+        Ok(FileOutcome::Done)
+    }
+
+    /// What a failed operation leaves behind: some of a write, and the loss of a sync.
+    fn fail(&mut self, op: &FileOp, choices: &mut Source) {
+        match op {
+            FileOp::Write { path, position, data, .. } => {
+                let whole: usize = data.iter().map(Bytes::len).sum();
+                let quarters = choices.below(Label::PartialWrite, 5) as usize;
+                if quarters > 0 {
+                    let fits = self.contents(path).map_or(0, |contents| contents.len());
+                    let room = fits.saturating_sub(*position as usize);
+                    self.write(path, *position, data, (whole * quarters / 4).min(room));
+                }
+            }
+            FileOp::Sync { path } => {
+                if let Ok(contents) = self.contents(path) {
+                    contents.fail_sync();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sync_folder(&mut self, folder: &FilePath) {
+        let durable = &mut self.durable;
+        self.changes.retain(|change| {
+            let synced = change.is_in(folder);
+            if synced {
+                durable.apply(change);
+            }
+            !synced
+        });
+        self.forget_unnamed();
+    }
+
+    fn list(&self, folder: &FilePath) -> Vec<String> {
+        let within = |path: &FilePath| {
+            (path.parent() == folder.as_str() && !path.as_str().is_empty()).then(|| {
+                let name = path.as_str().rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+                name.to_owned()
+            })
+        };
+        let mut names: Vec<String> = self.cached.files.keys().filter_map(within).collect();
+        names.extend(self.cached.folders.iter().filter_map(within));
+        names.sort();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests;

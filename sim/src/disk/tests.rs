@@ -1,0 +1,112 @@
+//! What the disk promises and what it takes away.
+
+use super::*;
+
+fn write(path: &str, position: u64, data: &[u8], sync: bool) -> FileOp {
+    let data = vec![Bytes::copy_from_slice(data)];
+    FileOp::Write { path: path.into(), position, data, sync, lane: Lane::Data }
+}
+
+fn run(disk: &mut SimDisk, op: FileOp) -> FileResult {
+    disk.perform(0, &op, None, &Profile::dull(), &mut Source::dull())
+}
+
+fn read(disk: &mut SimDisk, path: &str) -> Option<Vec<u8>> {
+    match run(disk, FileOp::Read { path: path.into(), position: 0, length: 1 << 20 }) {
+        Ok(FileOutcome::Bytes(bytes)) => Some(bytes.to_vec()),
+        _ => None,
+    }
+}
+
+fn made(disk: &mut SimDisk, path: &str, data: &[u8]) {
+    run(disk, write(path, 0, data, true)).expect("a disk without faults writes");
+    run(disk, FileOp::SyncFolder { folder: "".into() }).expect("a disk without faults syncs");
+}
+
+#[test]
+fn synced_bytes_of_a_synced_name_survive_a_crash() {
+    let mut disk = SimDisk::default();
+    made(&mut disk, "a", b"hello");
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"hello"[..]));
+}
+
+#[test]
+fn unsynced_bytes_may_be_lost() {
+    let mut disk = SimDisk::default();
+    made(&mut disk, "a", b"hello");
+    run(&mut disk, write("a", 0, b"HELLO, world", false)).expect("a disk without faults writes");
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"hello"[..]));
+}
+
+#[test]
+fn unsynced_sectors_are_lost_in_any_subset() {
+    let (mut only_second, mut torn) = (false, false);
+    for seed in 0..200 {
+        let mut disk = SimDisk::default();
+        made(&mut disk, "a", &[0; 2 * file::SECTOR]);
+        run(&mut disk, write("a", 0, &[1; 2 * file::SECTOR], false)).expect("writes");
+        disk.crash(&mut Source::seeded(seed));
+        let left = read(&mut disk, "a").expect("the name was durable");
+        only_second |= left[0] == 0 && left[2 * file::SECTOR - 1] == 1;
+        torn |= left[0] == 1 && left[file::SECTOR - 1] == 0;
+    }
+    assert!(only_second && torn);
+}
+
+#[test]
+fn a_name_without_a_folder_sync_may_be_lost() {
+    let mut disk = SimDisk::default();
+    run(&mut disk, write("a", 0, b"x", true)).expect("a disk without faults writes");
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "a"), None);
+}
+
+#[test]
+fn after_a_failed_sync_the_data_is_gone_though_the_page_looked_clean() {
+    let mut disk = SimDisk::default();
+    made(&mut disk, "a", b"old");
+    run(&mut disk, write("a", 0, b"new", false)).expect("a disk without faults writes");
+    let sync = FileOp::Sync { path: "a".into() };
+    let pinned = Some(DiskFault::Io);
+    let failed = disk.perform(0, &sync, pinned, &Profile::dull(), &mut Source::dull());
+    assert_eq!(failed, Err(FileError::Io));
+    assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"new"[..]));
+    run(&mut disk, FileOp::Sync { path: "a".into() }).expect("the second sync has nothing to do");
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"old"[..]));
+}
+
+#[test]
+fn a_rename_is_the_old_or_the_new_file_and_never_neither() {
+    for seed in 0..50 {
+        let mut disk = SimDisk::default();
+        made(&mut disk, "a", b"old");
+        run(&mut disk, write("a.tmp", 0, b"new", true)).expect("a disk without faults writes");
+        let rename = FileOp::Rename { source: "a.tmp".into(), target: "a".into() };
+        run(&mut disk, rename).expect("a disk without faults renames");
+        disk.crash(&mut Source::seeded(seed));
+        let left = read(&mut disk, "a").expect("one of the two is there");
+        assert!(left == b"old" || left == b"new");
+    }
+}
+
+#[test]
+fn a_full_disk_takes_writes_below_what_was_allocated_and_no_others() {
+    let mut disk = SimDisk::default();
+    run(&mut disk, FileOp::Allocate { path: "a".into(), length: 8 }).expect("there is room");
+    disk.fill_until(10);
+    run(&mut disk, write("a", 0, b"12345678", false)).expect("the space was reserved");
+    assert_eq!(run(&mut disk, write("a", 8, b"9", false)), Err(FileError::NoSpace));
+}
+
+#[test]
+fn a_folder_lists_its_files_and_folders_sorted() {
+    let mut disk = SimDisk::default();
+    run(&mut disk, FileOp::CreateFolder { folder: "t-0".into() }).expect("creates");
+    run(&mut disk, write("t-0/b", 0, b"x", false)).expect("writes");
+    run(&mut disk, write("t-0/a", 0, b"x", false)).expect("writes");
+    let listed = run(&mut disk, FileOp::List { folder: "t-0".into() });
+    assert_eq!(listed, Ok(FileOutcome::Names(vec!["a".to_owned(), "b".to_owned()])));
+}

@@ -1,0 +1,142 @@
+//! One seed: draw its world, run it, judge it; panics of the core are findings, not crashes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::choices::Source;
+use crate::marks;
+use crate::oracles::{Violation, judge};
+use crate::trace::Trace;
+use crate::world::pins::Pins;
+use crate::world::{Outcome, Plan, World};
+
+/// What was wrong with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The core panicked: one of its invariants broke.
+    Panic(String),
+    /// Oracles found something.
+    Violations(Vec<Violation>),
+    /// Two runs of one seed differ.
+    Nondeterminism {
+        /// The first run's hash.
+        first: u64,
+        /// The second run's hash.
+        second: u64,
+    },
+    /// The world could not even be built.
+    Setup(String),
+}
+
+impl Failure {
+    /// The exit code that tells this kind from the others.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Panic(_) | Self::Setup(_) => 127,
+            Self::Violations(found) if found.iter().all(Violation::is_liveness) => 128,
+            Self::Violations(_) => 129,
+            Self::Nondeterminism { .. } => 130,
+        }
+    }
+}
+
+impl core::fmt::Display for Failure {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Panic(what) => write!(f, "broken invariant: {what}"),
+            Self::Setup(what) => write!(f, "no world: {what}"),
+            Self::Nondeterminism { first, second } => {
+                write!(f, "nondeterminism: {first:016x} and {second:016x}")
+            }
+            Self::Violations(found) => {
+                for (index, violation) in found.iter().enumerate() {
+                    if index > 0 {
+                        writeln!(f)?;
+                    }
+                    write!(f, "{violation}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What was wrong, if anything.
+    pub failure: Option<Failure>,
+    /// The hash of everything that happened.
+    pub hash: u64,
+    /// Inputs that nodes were handed.
+    pub inputs: u64,
+    /// Requests that clients sent.
+    pub operations: u64,
+    /// How long it was in the world's time.
+    pub simulated: Duration,
+    /// Lives that nodes had.
+    pub lives: u64,
+    /// How often each mark was hit, in the order of `Mark::ALL`.
+    pub marks: Vec<u64>,
+    /// Pinned faults that never struck.
+    pub unused_pins: Vec<String>,
+}
+
+/// Runs one seed.
+#[must_use]
+pub fn run_seed(seed: u64, trace: Trace) -> Run {
+    run_world(|| {
+        let mut choices = Source::seeded(seed);
+        let plan = Plan::draw(&mut choices);
+        World::new(plan, choices, trace, Pins::default())
+    })
+}
+
+/// Runs and judges a world.
+#[must_use]
+pub fn run_world(make: impl FnOnce() -> Result<World, String>) -> Run {
+    marks::install();
+    let _ = marks::take();
+    let outcome = catch_unwind(AssertUnwindSafe(|| make().map(World::run)));
+    let marks = marks::take();
+    match outcome {
+        Ok(Ok(outcome)) => finished(&outcome, marks),
+        Ok(Err(why)) => failed(Failure::Setup(why), marks),
+        Err(panic) => {
+            let what = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "a panic without words".to_owned());
+            failed(Failure::Panic(what), marks)
+        }
+    }
+}
+
+fn finished(outcome: &Outcome, marks: Vec<u64>) -> Run {
+    let violations = judge(&outcome.history);
+    Run {
+        failure: (!violations.is_empty()).then_some(Failure::Violations(violations)),
+        hash: outcome.trace.hash(),
+        inputs: outcome.inputs,
+        operations: outcome.operations,
+        simulated: Duration::from_micros(outcome.simulated_us),
+        lives: outcome.lives,
+        marks,
+        unused_pins: outcome.unused_pins.clone(),
+    }
+}
+
+fn failed(failure: Failure, marks: Vec<u64>) -> Run {
+    Run {
+        failure: Some(failure),
+        hash: 0,
+        inputs: 0,
+        operations: 0,
+        simulated: Duration::ZERO,
+        lives: 0,
+        marks,
+        unused_pins: Vec::new(),
+    }
+}

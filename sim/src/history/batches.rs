@@ -1,0 +1,144 @@
+//! Reads the batches of a fetch: a decoder of our own, so that the core's is not its own judge.
+
+use bytes::{Buf, Bytes};
+
+/// What a batch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BatchKind {
+    /// Records outside any transaction.
+    Plain,
+    /// Records of a transaction.
+    Transactional,
+    /// The marker of a commit.
+    CommitMarker,
+    /// The marker of an abort.
+    AbortMarker,
+}
+
+impl BatchKind {
+    /// Whether it is a marker.
+    #[must_use]
+    pub const fn is_marker(self) -> bool {
+        matches!(self, Self::CommitMarker | Self::AbortMarker)
+    }
+}
+
+/// A batch as a reader sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Offset of the first record.
+    pub base: i64,
+    /// Offset of the last record.
+    pub last: i64,
+    /// The producer id, or -1.
+    pub pid: i64,
+    /// The producer epoch, or -1.
+    pub epoch: i16,
+    /// Sequence of the first record, or -1.
+    pub sequence: i32,
+    /// What it is.
+    pub kind: BatchKind,
+    /// Of a marker: the coordinator epoch in it.
+    pub coordinator_epoch: i32,
+    /// The application ids of the records, in order.
+    pub apps: Vec<u64>,
+}
+
+const HEADER: usize = 61;
+
+/// Reads the whole batches in `bytes`; `None` when something in there is no batch or its CRC is
+/// wrong. A batch cut short at the end is left out, as Kafka's clients do.
+#[must_use]
+pub fn parse_batches(mut bytes: Bytes) -> Option<Vec<Batch>> {
+    let mut batches = Vec::new();
+    while bytes.len() >= HEADER {
+        let length = usize::try_from(i32::from_be_bytes(bytes[8..12].try_into().ok()?)).ok()? + 12;
+        if bytes.len() < length {
+            break;
+        }
+        batches.push(parse_batch(bytes.split_to(length))?);
+    }
+    Some(batches)
+}
+
+fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
+    if bytes.len() < HEADER {
+        return None;
+    }
+    let crc = crc32c::crc32c(&bytes[21..]);
+    let base = bytes.get_i64();
+    bytes.advance(8);
+    if bytes.get_u8() != 2 || bytes.get_u32() != crc {
+        return None;
+    }
+    let attributes = bytes.get_i16();
+    let last = base + i64::from(bytes.get_i32());
+    bytes.advance(16);
+    let (pid, epoch, sequence) = (bytes.get_i64(), bytes.get_i16(), bytes.get_i32());
+    let count = bytes.get_i32();
+    let mut batch = Batch {
+        base,
+        last,
+        pid,
+        epoch,
+        sequence,
+        kind: if attributes & 0x10 != 0 { BatchKind::Transactional } else { BatchKind::Plain },
+        coordinator_epoch: -1,
+        apps: Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len())),
+    };
+    for _ in 0..count {
+        let (key, value) = parse_record(&mut bytes)?;
+        if attributes & 0x20 == 0 {
+            batch.apps.push(u64::from_be_bytes(value.get(..8)?.try_into().ok()?));
+            continue;
+        }
+        batch.kind = match key.get(2..4)? {
+            [0, 0] => BatchKind::AbortMarker,
+            [0, 1] => BatchKind::CommitMarker,
+            _ => return None,
+        };
+        batch.coordinator_epoch = i32::from_be_bytes(value.get(2..6)?.try_into().ok()?);
+    }
+    Some(batch)
+}
+
+fn parse_record(bytes: &mut Bytes) -> Option<(Bytes, Bytes)> {
+    let length = usize::try_from(varint(bytes)?).ok()?;
+    if bytes.len() < length {
+        return None;
+    }
+    let mut record = bytes.split_to(length);
+    if record.is_empty() {
+        return None;
+    }
+    record.advance(1);
+    varint(&mut record)?;
+    varint(&mut record)?;
+    let key = field(&mut record)?;
+    let value = field(&mut record)?;
+    Some((key, value))
+}
+
+fn field(record: &mut Bytes) -> Option<Bytes> {
+    let length = varint(record)?;
+    if length < 0 {
+        return Some(Bytes::new());
+    }
+    let length = usize::try_from(length).ok()?;
+    (record.len() >= length).then(|| record.split_to(length))
+}
+
+fn varint(bytes: &mut Bytes) -> Option<i64> {
+    let (mut raw, mut shift) = (0_u64, 0);
+    loop {
+        if bytes.is_empty() || shift > 63 {
+            return None;
+        }
+        let byte = bytes.get_u8();
+        raw |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(((raw >> 1).cast_signed()) ^ -((raw & 1).cast_signed()));
+        }
+        shift += 7;
+    }
+}

@@ -1,0 +1,201 @@
+//! What clients saw, as plain events: the input of the oracles.
+//!
+//! Nothing in here or in [`crate::oracles`] knows the simulated world. Whoever drives a broker
+//! (this simulator, the server on madsim, a torture run over sockets, even Apache Kafka) can
+//! write a history and have it judged. The rules for writing one:
+//!
+//! * Every record carries an **application id** of its own, as the first eight bytes (big endian)
+//!   of its value. Ids of one client to one partition ascend in the order of sending.
+//! * Every transaction has a number of its own, whatever transactional id it ran under.
+//! * An operation is [`Event::Sent`]-like when it is begun and ends with an [`Outcome`]: `Ok` and
+//!   `Failed` are promises, `Maybe` is what a lost answer leaves. An operation that never ended
+//!   counts as `Maybe`. `Failed` may be said only when the broker has refused the operation *and*
+//!   no earlier attempt of it can have been applied.
+//! * `at_us` is the time of the observer, one clock for the whole history, and events are in its
+//!   order. A [`Fetch`] also says when it was asked.
+//! * At the end, with no client active and no transaction open, a reader fetches every partition
+//!   from its start to its end in both isolations, and those fetches are marked as final.
+
+mod batches;
+mod filter;
+
+pub use self::batches::{Batch, BatchKind, parse_batches};
+pub use self::filter::{Delivered, deliver};
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It was done, and the client was told so.
+    Ok,
+    /// It was not done and never will be.
+    Failed,
+    /// It may have been done, or may yet be.
+    Maybe,
+}
+
+/// A partition, numbered by the writer of the history.
+pub type Part = u16;
+/// The number of a transaction.
+pub type Txn = u32;
+/// A client, numbered by the writer of the history.
+pub type ClientId = u16;
+
+/// Something that happened, when, and to which client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When, in microseconds.
+    pub at_us: u64,
+    /// To whom.
+    pub client: ClientId,
+    /// What.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A record was handed to the network for the first time.
+    Sent {
+        /// The record's application id.
+        app: u64,
+        /// Its partition.
+        part: Part,
+        /// Its transaction, if any.
+        txn: Option<Txn>,
+        /// The producer id, or -1.
+        pid: i64,
+        /// The producer epoch, or -1.
+        epoch: i16,
+        /// The record's own sequence, or -1.
+        sequence: i32,
+    },
+    /// What became of a record.
+    SendEnded {
+        /// The record.
+        app: u64,
+        /// How.
+        outcome: Outcome,
+        /// Its offset when the outcome is Ok, and the answer said it.
+        offset: Option<i64>,
+    },
+    /// A producer was given its identity: owners with an older epoch are fenced from here on.
+    Initialized {
+        /// The transactional id's number.
+        id: u32,
+        /// The producer id.
+        pid: i64,
+        /// The producer epoch.
+        epoch: i16,
+    },
+    /// A transaction was begun at the client.
+    Begun {
+        /// The transaction.
+        txn: Txn,
+        /// The transactional id's number.
+        id: u32,
+    },
+    /// The end of a transaction was asked for, for the first time.
+    EndAsked {
+        /// The transaction.
+        txn: Txn,
+        /// Commit, or else abort.
+        commit: bool,
+    },
+    /// The end of a transaction was answered, or given up on.
+    Ended {
+        /// The transaction.
+        txn: Txn,
+        /// Commit, or else abort.
+        commit: bool,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A group's offset was committed, or put into a transaction. Offsets of one group and
+    /// partition are unique in the history and ascend in the order of asking.
+    OffsetAsked {
+        /// The group's number.
+        group: u16,
+        /// The partition the offset is of.
+        part: Part,
+        /// The offset.
+        offset: i64,
+        /// Its transaction, if any.
+        txn: Option<Txn>,
+    },
+    /// What became of an offset.
+    OffsetEnded {
+        /// The group's number.
+        group: u16,
+        /// The partition.
+        part: Part,
+        /// The offset.
+        offset: i64,
+        /// How; of an offset in a transaction: whether the broker took it.
+        outcome: Outcome,
+    },
+    /// A group's offset was read.
+    OffsetSeen {
+        /// The group's number.
+        group: u16,
+        /// The partition.
+        part: Part,
+        /// The offset, -1 for none.
+        offset: i64,
+        /// When it was asked for.
+        asked_us: u64,
+        /// Whether it was read at the end.
+        is_final: bool,
+    },
+    /// A partition was read.
+    Fetched(Box<Fetch>),
+    /// A node died.
+    Crashed,
+    /// A node serves.
+    Served,
+    /// Faults ended; what is open has to end.
+    Healed,
+    /// After the faults ended something did not.
+    Stuck {
+        /// What, in words.
+        reason: String,
+    },
+}
+
+/// One answer to a fetch of one partition, without error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The partition.
+    pub part: Part,
+    /// Whether read_committed was asked for.
+    pub committed: bool,
+    /// Where reading was to begin.
+    pub from: i64,
+    /// When it was asked.
+    pub asked_us: u64,
+    /// The answer's high watermark.
+    pub high_watermark: i64,
+    /// The answer's last stable offset.
+    pub last_stable: i64,
+    /// The answer's log start offset.
+    pub log_start: i64,
+    /// The aborted transactions: producer id and first offset.
+    pub aborted: Vec<(i64, i64)>,
+    /// The batches.
+    pub batches: Vec<Batch>,
+    /// Whether it belongs to the reading at the end.
+    pub is_final: bool,
+}
+
+/// Everything that happened, in order.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+impl History {
+    /// Adds an entry.
+    pub fn push(&mut self, at_us: u64, client: ClientId, event: Event) {
+        self.entries.push(Entry { at_us, client, event });
+    }
+}

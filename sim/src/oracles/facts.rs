@@ -1,0 +1,155 @@
+//! The history, indexed once for all oracles.
+
+use std::collections::BTreeMap;
+
+use crate::history::{Batch, BatchKind, Event, Fetch, History, Outcome, Part, Txn, deliver};
+
+/// What is known of a record.
+#[derive(Clone, Debug)]
+pub(super) struct App {
+    pub(super) part: Part,
+    pub(super) txn: Option<Txn>,
+    pub(super) pid: i64,
+    pub(super) epoch: i16,
+    pub(super) sent_us: u64,
+    pub(super) outcome: Outcome,
+    pub(super) offset: Option<i64>,
+}
+
+/// What is known of a transaction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TxnFacts {
+    pub(super) id: Option<u32>,
+    /// Whether a commit was ever asked for, and when.
+    pub(super) commit_asked_us: Option<u64>,
+    /// How its end was answered: commit or abort, and the outcome.
+    pub(super) ended: Option<(bool, Outcome)>,
+    pub(super) apps: Vec<u64>,
+}
+
+/// A transaction as one partition's log shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    pub(super) pid: i64,
+    pub(super) first: i64,
+    /// The marker's offset and whether it is a commit.
+    pub(super) marker: Option<(i64, bool)>,
+    /// Indexes into the log's batches.
+    pub(super) batches: Vec<usize>,
+}
+
+/// One partition's log at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) batches: Vec<Batch>,
+    /// Transactions, by first offset.
+    pub(super) spans: Vec<Span>,
+    /// What read_committed shows of it: offset and application id.
+    pub(super) visible: Vec<(i64, u64)>,
+}
+
+/// The history and its indexes.
+#[derive(Debug)]
+pub struct Facts<'h> {
+    pub(super) history: &'h History,
+    pub(super) apps: BTreeMap<u64, App>,
+    pub(super) txns: BTreeMap<Txn, TxnFacts>,
+    pub(super) logs: BTreeMap<Part, Log>,
+}
+
+impl<'h> Facts<'h> {
+    /// Indexes a history.
+    #[must_use]
+    pub fn of(history: &'h History) -> Self {
+        let mut facts =
+            Self { history, apps: BTreeMap::new(), txns: BTreeMap::new(), logs: BTreeMap::new() };
+        for entry in &history.entries {
+            facts.learn(entry.at_us, &entry.event);
+        }
+        for log in facts.logs.values_mut() {
+            log.spans = spans(&log.batches);
+        }
+        facts
+    }
+
+    /// The fetches, each with the time of its answer.
+    pub(super) fn fetches(&self) -> impl Iterator<Item = (u64, &'h Fetch)> {
+        self.history.entries.iter().filter_map(|entry| match &entry.event {
+            Event::Fetched(fetch) => Some((entry.at_us, &**fetch)),
+            _ => None,
+        })
+    }
+
+    /// Whether the log at the end of every partition was read.
+    pub(super) fn has_logs(&self) -> bool {
+        !self.logs.is_empty()
+    }
+
+    fn learn(&mut self, at_us: u64, event: &Event) {
+        match event {
+            &Event::Sent { app, part, txn, pid, epoch, .. } => {
+                let outcome = Outcome::Maybe;
+                let known = App { part, txn, pid, epoch, sent_us: at_us, outcome, offset: None };
+                self.apps.insert(app, known);
+                if let Some(txn) = txn {
+                    self.txns.entry(txn).or_default().apps.push(app);
+                }
+            }
+            &Event::SendEnded { app, outcome, offset } => {
+                if let Some(known) = self.apps.get_mut(&app) {
+                    (known.outcome, known.offset) = (outcome, offset);
+                }
+            }
+            &Event::Begun { txn, id } => self.txns.entry(txn).or_default().id = Some(id),
+            &Event::EndAsked { txn, commit } => {
+                if commit {
+                    self.txns.entry(txn).or_default().commit_asked_us = Some(at_us);
+                }
+            }
+            &Event::Ended { txn, commit, outcome } => {
+                self.txns.entry(txn).or_default().ended = Some((commit, outcome));
+            }
+            Event::Fetched(fetch) if fetch.is_final => self.learn_log(fetch),
+            _ => {}
+        }
+    }
+
+    fn learn_log(&mut self, fetch: &Fetch) {
+        let log = self.logs.entry(fetch.part).or_default();
+        if fetch.committed {
+            log.visible.extend(deliver(fetch).iter().map(|seen| (seen.offset, seen.app)));
+        } else {
+            log.start = fetch.log_start;
+            log.end = log.end.max(fetch.high_watermark);
+            let known = log.batches.last().map_or(i64::MIN, |batch| batch.last);
+            log.batches.extend(fetch.batches.iter().filter(|batch| batch.base > known).cloned());
+        }
+    }
+}
+
+/// The transactions of a log: from a producer's first transactional batch to its next marker.
+fn spans(batches: &[Batch]) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut open: BTreeMap<i64, usize> = BTreeMap::new();
+    for (index, batch) in batches.iter().enumerate() {
+        match batch.kind {
+            BatchKind::Plain => {}
+            BatchKind::Transactional => {
+                let at = *open.entry(batch.pid).or_insert_with(|| {
+                    let (pid, first) = (batch.pid, batch.base);
+                    spans.push(Span { pid, first, marker: None, batches: Vec::new() });
+                    spans.len() - 1
+                });
+                spans[at].batches.push(index);
+            }
+            BatchKind::CommitMarker | BatchKind::AbortMarker => {
+                if let Some(at) = open.remove(&batch.pid) {
+                    spans[at].marker = Some((batch.base, batch.kind == BatchKind::CommitMarker));
+                }
+            }
+        }
+    }
+    spans
+}

@@ -1,0 +1,73 @@
+//! O6: the last stable offset.
+
+use std::collections::BTreeMap;
+
+use super::facts::Log;
+use super::{Facts, Findings};
+use crate::history::{Fetch, Part};
+
+pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
+    let mut seen: BTreeMap<Part, Vec<(u64, i64, i64)>> = BTreeMap::new();
+    for (at_us, fetch) in facts.fetches() {
+        bounds(at_us, fetch, findings);
+        let before = seen.entry(fetch.part).or_default();
+        // Answers that had come before this one was asked for bound it from below.
+        let known = before.partition_point(|&(at, _, _)| at <= fetch.asked_us);
+        let (_, stable, watermark) = known.checked_sub(1).map_or((0, -1, -1), |i| before[i]);
+        if fetch.last_stable < stable {
+            findings.add(6, || {
+                format!(
+                    "partition {}: LSO went back from {stable} to {} at {at_us} us",
+                    fetch.part, fetch.last_stable
+                )
+            });
+        }
+        if fetch.high_watermark < watermark {
+            findings.add(6, || {
+                format!(
+                    "partition {}: high watermark went back from {watermark} to {} at {at_us} us",
+                    fetch.part, fetch.high_watermark
+                )
+            });
+        }
+        let (_, stable, watermark) = before.last().copied().unwrap_or((0, -1, -1));
+        before.push((at_us, stable.max(fetch.last_stable), watermark.max(fetch.high_watermark)));
+        if let Some(log) = facts.logs.get(&fetch.part) {
+            exact(log, at_us, fetch, findings);
+        }
+    }
+}
+
+fn bounds(at_us: u64, fetch: &Fetch, findings: &mut Findings) {
+    if fetch.last_stable > fetch.high_watermark {
+        findings.add(6, || {
+            format!(
+                "partition {}: LSO {} above the high watermark {} at {at_us} us",
+                fetch.part, fetch.last_stable, fetch.high_watermark
+            )
+        });
+    }
+    let bound = if fetch.committed { fetch.last_stable } else { fetch.high_watermark };
+    if fetch.batches.last().is_some_and(|batch| batch.last >= bound) {
+        findings.add(6, || {
+            format!("partition {}: a fetch went past its bound {bound} at {at_us} us", fetch.part)
+        });
+    }
+}
+
+/// By the log: the first offset of the oldest transaction that was open at the high watermark.
+fn exact(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
+    let watermark = fetch.high_watermark;
+    let open = log.spans.iter().find(|span| {
+        span.first < watermark && span.marker.is_none_or(|(offset, _)| offset >= watermark)
+    });
+    let expected = open.map_or(watermark, |span| span.first.max(fetch.log_start));
+    if fetch.last_stable != expected {
+        findings.add(6, || {
+            format!(
+                "partition {}: LSO {} at {at_us} us where the log says {expected} (high watermark {watermark})",
+                fetch.part, fetch.last_stable
+            )
+        });
+    }
+}

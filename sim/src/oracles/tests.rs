@@ -1,0 +1,369 @@
+//! Every oracle can be satisfied, and every oracle can speak.
+
+use super::*;
+use crate::history::{Batch, BatchKind, Event, Fetch, Outcome};
+
+const MS: u64 = 1_000;
+
+fn data(base: i64, pid: i64, epoch: i16, sequence: i32, apps: &[u64]) -> Batch {
+    Batch {
+        base,
+        last: base + apps.len() as i64 - 1,
+        pid,
+        epoch,
+        sequence,
+        kind: BatchKind::Transactional,
+        coordinator_epoch: -1,
+        apps: apps.to_vec(),
+    }
+}
+
+fn plain(base: i64, pid: i64, sequence: i32, apps: &[u64]) -> Batch {
+    Batch { kind: BatchKind::Plain, ..data(base, pid, 0, sequence, apps) }
+}
+
+fn marker(base: i64, pid: i64, epoch: i16, commit: bool) -> Batch {
+    let kind = if commit { BatchKind::CommitMarker } else { BatchKind::AbortMarker };
+    Batch { kind, sequence: -1, coordinator_epoch: 1, last: base, ..data(base, pid, epoch, -1, &[]) }
+}
+
+/// A history in the making.
+struct Story {
+    history: History,
+    at_us: u64,
+}
+
+impl Story {
+    fn new() -> Self {
+        Self { history: History::default(), at_us: 0 }
+    }
+
+    fn then(mut self, event: Event) -> Self {
+        self.at_us += MS;
+        self.history.push(self.at_us, 1, event);
+        self
+    }
+
+    fn sent(self, app: u64, part: u16, txn: Option<u32>, (pid, epoch): (i64, i16)) -> Self {
+        self.then(Event::Sent { app, part, txn, pid, epoch, sequence: 0 })
+    }
+
+    fn acked(self, app: u64, offset: i64) -> Self {
+        self.then(Event::SendEnded { app, outcome: Outcome::Ok, offset: Some(offset) })
+    }
+
+    fn committed(self, txn: u32) -> Self {
+        self.then(Event::EndAsked { txn, commit: true }).then(Event::Ended {
+            txn,
+            commit: true,
+            outcome: Outcome::Ok,
+        })
+    }
+
+    fn aborted(self, txn: u32) -> Self {
+        self.then(Event::EndAsked { txn, commit: false }).then(Event::Ended {
+            txn,
+            commit: false,
+            outcome: Outcome::Ok,
+        })
+    }
+
+    /// The reading at the end of one partition, as a correct broker would answer.
+    fn read(self, part: u16, log: &[Batch], aborted: &[(i64, i64)]) -> Self {
+        let end = log.last().map_or(0, |batch| batch.last + 1);
+        let fetch = |committed: bool| Fetch {
+            part,
+            committed,
+            from: 0,
+            asked_us: 0,
+            high_watermark: end,
+            last_stable: end,
+            log_start: 0,
+            aborted: aborted.to_vec(),
+            batches: log.to_vec(),
+            is_final: true,
+        };
+        self.then(Event::Fetched(Box::new(fetch(false))))
+            .then(Event::Fetched(Box::new(fetch(true))))
+    }
+
+    fn fetched(self, fetch: Fetch) -> Self {
+        self.then(Event::Fetched(Box::new(fetch)))
+    }
+
+    fn spoken(&self) -> Vec<u8> {
+        let mut oracles: Vec<u8> =
+            judge(&self.history).iter().map(|found| found.oracle).collect();
+        oracles.dedup();
+        oracles
+    }
+
+    #[track_caller]
+    fn silent(&self) {
+        assert_eq!(judge(&self.history), []);
+    }
+
+    #[track_caller]
+    fn speaks(&self, oracle: u8) {
+        assert!(self.spoken().contains(&oracle), "O{oracle} is not in {:?}", judge(&self.history));
+    }
+}
+
+/// One transaction over two partitions, committed, as it should be.
+fn good() -> Story {
+    Story::new()
+        .then(Event::Begun { txn: 1, id: 1 })
+        .sent(1, 0, Some(1), (7, 0))
+        .sent(2, 1, Some(1), (7, 0))
+        .acked(1, 0)
+        .acked(2, 0)
+        .committed(1)
+}
+
+#[test]
+fn a_committed_transaction_in_two_partitions_is_fine() {
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
+        .silent();
+}
+
+#[test]
+fn an_aborted_transaction_that_is_hidden_is_fine() {
+    Story::new()
+        .sent(1, 0, Some(1), (7, 0))
+        .acked(1, 0)
+        .aborted(1)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, false)], &[(7, 0)])
+        .silent();
+}
+
+#[test]
+fn o1_speaks_when_an_acknowledged_record_is_gone() {
+    Story::new().sent(1, 0, None, (7, 0)).acked(1, 0).read(0, &[], &[]).speaks(1);
+}
+
+#[test]
+fn o1_speaks_when_a_committed_record_is_not_visible() {
+    good().read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[]).read(1, &[], &[]).speaks(1);
+}
+
+#[test]
+fn o1_speaks_at_a_hole_in_a_fetch() {
+    Story::new()
+        .sent(1, 0, None, (7, 0))
+        .sent(2, 0, None, (7, 0))
+        .read(0, &[plain(0, 7, 0, &[1]), plain(5, 7, 1, &[2])], &[])
+        .speaks(1);
+}
+
+#[test]
+fn a_record_whose_answer_was_lost_may_be_there_or_not() {
+    Story::new().sent(1, 0, None, (7, 0)).read(0, &[], &[]).silent();
+    Story::new().sent(1, 0, None, (7, 0)).read(0, &[plain(0, 7, 0, &[1])], &[]).silent();
+}
+
+#[test]
+fn o2_speaks_when_a_sequence_is_there_twice() {
+    Story::new()
+        .sent(1, 0, None, (7, 0))
+        .read(0, &[plain(0, 7, 0, &[1]), plain(1, 7, 0, &[1])], &[])
+        .speaks(2);
+}
+
+#[test]
+fn o3_speaks_when_a_sequence_is_skipped() {
+    Story::new()
+        .sent(1, 0, None, (7, 0))
+        .sent(2, 0, None, (7, 0))
+        .read(0, &[plain(0, 7, 1, &[2])], &[])
+        .speaks(3);
+}
+
+#[test]
+fn o4_speaks_when_a_record_is_shown_that_nobody_committed() {
+    Story::new()
+        .sent(1, 0, Some(1), (7, 0))
+        .acked(1, 0)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .speaks(4);
+}
+
+#[test]
+fn o4_speaks_when_an_open_transaction_is_shown() {
+    let early = Fetch {
+        part: 0,
+        committed: true,
+        from: 0,
+        asked_us: 0,
+        high_watermark: 1,
+        last_stable: 1,
+        log_start: 0,
+        aborted: Vec::new(),
+        batches: vec![data(0, 7, 0, 0, &[1])],
+        is_final: false,
+    };
+    good()
+        .fetched(early)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
+        .speaks(4);
+}
+
+#[test]
+fn o5_speaks_when_a_transaction_is_torn() {
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, false)], &[(7, 0)])
+        .speaks(5);
+}
+
+#[test]
+fn o6_speaks_when_the_lso_passes_an_open_transaction() {
+    let early = Fetch {
+        part: 0,
+        committed: false,
+        from: 0,
+        asked_us: 0,
+        high_watermark: 1,
+        last_stable: 1,
+        log_start: 0,
+        aborted: Vec::new(),
+        batches: vec![data(0, 7, 0, 0, &[1])],
+        is_final: false,
+    };
+    good()
+        .fetched(early)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .speaks(6);
+}
+
+#[test]
+fn o6_speaks_when_a_watermark_goes_back() {
+    let at = |high_watermark: i64, asked_us: u64| Fetch {
+        part: 0,
+        committed: false,
+        from: 0,
+        asked_us,
+        high_watermark,
+        last_stable: high_watermark,
+        log_start: 0,
+        aborted: Vec::new(),
+        batches: Vec::new(),
+        is_final: false,
+    };
+    Story::new().fetched(at(5, 0)).fetched(at(4, 2 * MS)).speaks(6);
+    // Two that were under way together may come in either order.
+    Story::new().fetched(at(5, 0)).fetched(at(4, 0)).silent();
+}
+
+#[test]
+fn o7_speaks_when_the_aborted_list_lacks_a_transaction() {
+    Story::new()
+        .sent(1, 0, Some(1), (7, 0))
+        .aborted(1)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, false)], &[])
+        .speaks(7);
+}
+
+#[test]
+fn o7_speaks_when_the_aborted_list_hides_a_committed_transaction() {
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[(7, 0)])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
+        .speaks(7);
+}
+
+#[test]
+fn o8_speaks_when_a_decision_flips() {
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, false)], &[(7, 0)])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, false)], &[(7, 0)])
+        .speaks(8);
+}
+
+#[test]
+fn o9_speaks_when_an_epoch_goes_back() {
+    Story::new()
+        .sent(1, 0, Some(1), (7, 1))
+        .sent(2, 0, Some(2), (7, 0))
+        .aborted(1)
+        .aborted(2)
+        .read(
+            0,
+            &[
+                data(0, 7, 1, 0, &[1]),
+                marker(1, 7, 2, false),
+                data(2, 7, 0, 0, &[2]),
+                marker(3, 7, 2, false),
+            ],
+            &[(7, 0), (7, 2)],
+        )
+        .speaks(9);
+}
+
+#[test]
+fn o9_speaks_when_a_transaction_gets_two_different_markers() {
+    good()
+        .read(
+            0,
+            &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true), marker(2, 7, 1, false)],
+            &[],
+        )
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
+        .speaks(9);
+}
+
+#[test]
+fn o9_takes_a_marker_that_was_written_again() {
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true), marker(2, 7, 1, true)], &[])
+        .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
+        .silent();
+}
+
+#[test]
+fn o10_speaks_when_a_fenced_owner_is_still_served() {
+    Story::new()
+        .then(Event::Initialized { id: 1, pid: 7, epoch: 0 })
+        .then(Event::Initialized { id: 1, pid: 7, epoch: 1 })
+        .sent(1, 0, Some(1), (7, 0))
+        .acked(1, 0)
+        .aborted(1)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 2, false)], &[(7, 0)])
+        .speaks(10);
+}
+
+fn offsets(txn: Option<u32>, outcome: Outcome) -> Story {
+    Story::new()
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 5, txn })
+        .then(Event::OffsetEnded { group: 0, part: 0, offset: 5, outcome })
+}
+
+fn seen(offset: i64) -> Event {
+    Event::OffsetSeen { group: 0, part: 0, offset, asked_us: 1_000 * MS, is_final: true }
+}
+
+#[test]
+fn o11_speaks_when_an_acknowledged_offset_is_lost() {
+    offsets(None, Outcome::Ok).then(seen(-1)).speaks(11);
+    offsets(None, Outcome::Ok).then(seen(5)).silent();
+    offsets(None, Outcome::Maybe).then(seen(-1)).silent();
+}
+
+#[test]
+fn o11_speaks_when_an_offset_of_an_aborted_transaction_is_there() {
+    offsets(Some(1), Outcome::Ok).aborted(1).then(seen(5)).speaks(11);
+    offsets(Some(1), Outcome::Ok).committed(1).then(seen(5)).silent();
+    offsets(Some(1), Outcome::Ok).committed(1).then(seen(-1)).speaks(11);
+}
+
+#[test]
+fn o14_speaks_when_a_transaction_is_open_at_the_end() {
+    Story::new().sent(1, 0, Some(1), (7, 0)).read(0, &[data(0, 7, 0, 0, &[1])], &[]).speaks(14);
+}
+
+#[test]
+fn o14_speaks_when_the_driver_says_that_something_is_stuck() {
+    Story::new().then(Event::Stuck { reason: "c1 waits".to_owned() }).speaks(14);
+}

@@ -1,0 +1,197 @@
+//! The format of `scenarios/*.toml` and `seeds/*.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use verdict_core::marks::Mark;
+
+use super::ScenarioError;
+use crate::clients::{Client, Op, Producer, ProducerKind, Reader, parse_op};
+use crate::history::{ClientId, Part};
+use crate::world::pins::{Act, At, Pin};
+
+/// A file, as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    /// What happens, in one sentence.
+    pub(super) title: String,
+    /// `pass`, or `violates O5`.
+    #[serde(default = "pass")]
+    pub(super) expect: String,
+    /// The marks that have to be hit.
+    #[serde(default)]
+    pub(super) marks: Vec<String>,
+    /// Where choices come from that no fault pins; without one they are dull.
+    pub(super) seed: Option<u64>,
+    /// Whether `seed` draws the whole world, as `explore` does.
+    #[serde(default)]
+    pub(super) explored: bool,
+    #[serde(default)]
+    pub(super) cluster: Cluster,
+    #[serde(default, rename = "client")]
+    pub(super) clients: Vec<ClientEntry>,
+    #[serde(default, rename = "fault")]
+    pub(super) faults: Vec<FaultEntry>,
+}
+
+fn pass() -> String {
+    "pass".to_owned()
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Cluster {
+    pub(super) partitions: Part,
+    pub(super) groups: u16,
+    pub(super) timeout_ms: i32,
+    pub(super) work_ms: u64,
+    pub(super) properties: BTreeMap<String, String>,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self {
+            partitions: 2,
+            groups: 1,
+            timeout_ms: 3_000,
+            work_ms: 60_000,
+            properties: BTreeMap::new(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientEntry {
+    /// `v2`, `classic` or `idempotent`.
+    kind: String,
+    /// The transactional id.
+    id: Option<String>,
+    /// Whether requests may arrive after their connection is gone; always so but for `classic`.
+    #[serde(default)]
+    late: bool,
+    ops: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FaultEntry {
+    at: Place,
+    #[serde(default = "one")]
+    nth: u64,
+    #[serde(rename = "do")]
+    act: String,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Place {
+    mark: Option<String>,
+    request: Option<String>,
+    response: Option<String>,
+    client: Option<ClientId>,
+    disk: Option<String>,
+    path: String,
+    /// Counts only what comes after this mark.
+    after: Option<String>,
+    ready: bool,
+    ms: Option<u64>,
+}
+
+impl File {
+    /// The clients of the file, and a reader of each isolation.
+    pub(super) fn make_clients(&self) -> Result<Vec<Client>, ScenarioError> {
+        let mut ids: Vec<&str> = Vec::new();
+        let mut clients = Vec::new();
+        for entry in &self.clients {
+            let client = clients.len() as ClientId + 1;
+            let kind = match entry.kind.as_str() {
+                "v2" => ProducerKind::V2,
+                "classic" => ProducerKind::Classic,
+                "idempotent" => ProducerKind::Idempotent,
+                other => return Err(ScenarioError::Client(other.to_owned())),
+            };
+            let id = entry.id.as_deref().map(|id| {
+                let at = ids.iter().position(|known| *known == id).unwrap_or_else(|| {
+                    ids.push(id);
+                    ids.len() - 1
+                });
+                (id.to_owned(), at as u32 + 1)
+            });
+            let ops: Vec<Op> =
+                entry.ops.iter().map(|op| parse_op(op)).collect::<Result<_, _>>()?;
+            let mut producer = Producer::new(client, kind, id, self.cluster.timeout_ms, ops);
+            if entry.late {
+                producer = producer.with_late_arrivals();
+            }
+            clients.push(Client::Producer(Box::new(producer)));
+        }
+        for committed in [true, false] {
+            let client = clients.len() as ClientId + 1;
+            clients.push(Client::Reader(Reader::new(client, committed, self.cluster.partitions, 20)));
+        }
+        Ok(clients)
+    }
+
+    pub(super) fn make_pins(&self) -> Result<Vec<Pin>, ScenarioError> {
+        self.faults.iter().map(FaultEntry::pin).collect()
+    }
+
+    pub(super) fn make_marks(&self) -> Result<Vec<Mark>, ScenarioError> {
+        self.marks.iter().map(|name| known_mark(name)).collect()
+    }
+}
+
+fn known_mark(name: &str) -> Result<Mark, ScenarioError> {
+    Mark::from_name(name).ok_or_else(|| ScenarioError::Mark(name.to_owned()))
+}
+
+impl FaultEntry {
+    fn pin(&self) -> Result<Pin, ScenarioError> {
+        let place = &self.at;
+        let client = place.client;
+        let at = if let Some(name) = &place.mark {
+            At::Mark(known_mark(name)?)
+        } else if let Some(api) = &place.request {
+            At::Request { api: api.clone(), client }
+        } else if let Some(api) = &place.response {
+            At::Response { api: api.clone(), client }
+        } else if let Some(op) = &place.disk {
+            At::Disk { op: op.clone(), path: place.path.clone() }
+        } else if let Some(ms) = place.ms {
+            At::Time(ms * 1_000)
+        } else if place.ready {
+            At::Ready
+        } else {
+            return Err(ScenarioError::Fault("a fault without a place".to_owned()));
+        };
+        let after = place.after.as_deref().map(known_mark).transpose()?;
+        Ok(Pin::new(at, self.nth, act(&self.act)?).after(after))
+    }
+}
+
+/// Reads `crash`, `crash 2000`, `drop`, `delay 5000`, `io`, `no-space`, `pause 1 8000`,
+/// `jump -5000`; times in ms.
+fn act(text: &str) -> Result<Act, ScenarioError> {
+    let error = || ScenarioError::Fault(text.to_owned());
+    let us = |word: &str| word.parse::<u64>().map(|ms| ms * 1_000).map_err(|_| error());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Ok(match words.as_slice() {
+        ["crash"] => Act::Crash(50_000),
+        ["crash", ms] => Act::Crash(us(ms)?),
+        ["drop"] => Act::Drop,
+        ["delay", ms] => Act::Delay(us(ms)?),
+        ["io"] => Act::DiskIo,
+        ["no-space"] => Act::DiskNoSpace,
+        ["pause", client, ms] => {
+            Act::PauseClient(client.parse().map_err(|_| error())?, us(ms)?)
+        }
+        ["jump", ms] => Act::ClockJump(ms.parse().map_err(|_| error())?),
+        _ => return Err(error()),
+    })
+}

@@ -1,0 +1,161 @@
+//! Scenarios: named situations with their faults pinned to named points, all other choices dull.
+//!
+//! A scenario names the coverage marks it must hit. When it no longer hits them, or a pinned
+//! fault no longer strikes, it is *stale* and fails: it would otherwise go on passing without
+//! testing what it is named after.
+
+mod format;
+
+use core::fmt;
+use std::path::Path;
+
+use verdict_core::marks::Mark;
+
+use self::format::File;
+use crate::choices::{Profile, Source};
+use crate::clients::OpError;
+use crate::explore::{Failure, Run, run_seed, run_world};
+use crate::trace::Trace;
+use crate::world::pins::{Pin, Pins};
+use crate::world::{Plan, World, base_properties};
+
+/// Why a file is no scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScenarioError {
+    /// It cannot be read.
+    File(String),
+    /// The core has no such mark.
+    Mark(String),
+    /// There is no such kind of client.
+    Client(String),
+    /// There is no such fault.
+    Fault(String),
+    /// There is no such operation.
+    Op(OpError),
+    /// `expect` is neither `pass` nor `violates On`.
+    Expect(String),
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(why) => write!(f, "{why}"),
+            Self::Mark(name) => write!(f, "the core has no mark \"{name}\""),
+            Self::Client(kind) => write!(f, "\"{kind}\" is no kind of client"),
+            Self::Fault(text) => write!(f, "\"{text}\" is no fault"),
+            Self::Op(error) => write!(f, "{error}"),
+            Self::Expect(text) => write!(f, "\"{text}\" is nothing to expect"),
+        }
+    }
+}
+
+impl core::error::Error for ScenarioError {}
+
+impl From<OpError> for ScenarioError {
+    fn from(error: OpError) -> Self {
+        Self::Op(error)
+    }
+}
+
+/// What a scenario is to end in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing found.
+    Pass,
+    /// This oracle speaks.
+    Violates(u8),
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What happens, in one sentence.
+    pub title: String,
+    /// What it is to end in.
+    pub expect: Expect,
+    /// The marks that have to be hit.
+    pub marks: Vec<Mark>,
+    file: File,
+    pins: Vec<Pin>,
+}
+
+impl Scenario {
+    /// Reads a scenario's text.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let file: File =
+            toml::from_str(text).map_err(|error| ScenarioError::File(error.to_string()))?;
+        let expect = match file.expect.as_str() {
+            "pass" => Expect::Pass,
+            other => Expect::Violates(
+                other
+                    .strip_prefix("violates O")
+                    .and_then(|number| number.parse().ok())
+                    .ok_or_else(|| ScenarioError::Expect(other.to_owned()))?,
+            ),
+        };
+        file.make_clients()?;
+        let (pins, marks) = (file.make_pins()?, file.make_marks()?);
+        Ok(Self { title: file.title.clone(), expect, marks, file, pins })
+    }
+
+    /// Reads a scenario's file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or is none.
+    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ScenarioError::File(format!("{}: {error}", path.display())))?;
+        Self::parse(&text)
+    }
+
+    /// Runs it.
+    #[must_use]
+    pub fn run(&self, trace: Trace) -> Run {
+        if self.file.explored {
+            return run_seed(self.file.seed.unwrap_or(0), trace);
+        }
+        run_world(|| {
+            let choices = self.file.seed.map_or_else(Source::dull, Source::seeded);
+            let cluster = &self.file.cluster;
+            let mut properties = base_properties();
+            properties.extend(cluster.properties.clone());
+            let plan = Plan {
+                properties,
+                parts: cluster.partitions,
+                groups: cluster.groups,
+                clients: self.file.make_clients().map_err(|error| error.to_string())?,
+                profile: Profile::dull(),
+                work_us: cluster.work_ms * 1_000,
+                timeout_ms: cluster.timeout_ms,
+            };
+            World::new(plan, choices, trace, Pins::new(self.pins.clone()))
+        })
+    }
+
+    /// What is wrong with a run of this scenario; `None` when it went as it is to.
+    #[must_use]
+    pub fn complaint(&self, run: &Run) -> Option<String> {
+        match (self.expect, &run.failure) {
+            (Expect::Pass, Some(failure)) => return Some(failure.to_string()),
+            (Expect::Violates(oracle), Some(Failure::Violations(found)))
+                if found.iter().any(|violation| violation.oracle == oracle) => {}
+            (Expect::Violates(oracle), found) => {
+                return Some(format!(
+                    "O{oracle} was to speak; found: {}",
+                    found.as_ref().map_or("nothing".to_owned(), ToString::to_string)
+                ));
+            }
+            (Expect::Pass, None) => {}
+        }
+        if let Some(pin) = run.unused_pins.first() {
+            return Some(format!("stale: the fault at {pin} never struck"));
+        }
+        let missed = self.marks.iter().find(|&&mark| run.marks.get(mark as usize) == Some(&0));
+        missed.map(|mark| format!("stale: the mark {} was not hit", mark.name()))
+    }
+}

@@ -1,0 +1,128 @@
+//! What happened, as a line a person can follow, and as one number that two processes compare.
+//!
+//! Every event goes into a rolling 64-bit hash, whether or not anybody reads; text is made only
+//! when tracing is on.
+
+/// The trace of one run.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    hash: u64,
+    events: u64,
+    lines: Option<Vec<String>>,
+    print: bool,
+}
+
+/// What an event is about; goes into the hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub enum What {
+    /// An input was handed to a node.
+    Input = 1,
+    /// A node put something out.
+    Output,
+    /// A file operation ended.
+    File,
+    /// A node died, came back, stopped or went on.
+    Life,
+    /// A client did something.
+    Client,
+    /// The network did something.
+    Net,
+    /// A clock jumped.
+    Clock,
+    /// The world changed its phase.
+    Phase,
+}
+
+impl Trace {
+    /// A trace that keeps only the hash.
+    #[must_use]
+    pub fn quiet() -> Self {
+        Self { hash: 0x9e37_79b9_7f4a_7c15, events: 0, lines: None, print: false }
+    }
+
+    /// A trace that keeps its lines.
+    #[must_use]
+    pub fn kept() -> Self {
+        Self { lines: Some(Vec::new()), ..Self::quiet() }
+    }
+
+    /// A trace that prints its lines.
+    #[must_use]
+    pub fn printed() -> Self {
+        Self { print: true, ..Self::quiet() }
+    }
+
+    /// Mixes an event into the hash.
+    pub fn event(&mut self, now_us: u64, what: What, numbers: [u64; 4]) {
+        self.events += 1;
+        self.mix(now_us);
+        self.mix(what as u64);
+        for number in numbers {
+            self.mix(number);
+        }
+    }
+
+    /// Mixes one number into the hash.
+    pub const fn mix(&mut self, number: u64) {
+        self.hash = mix(self.hash, number);
+    }
+
+    /// Whether lines are wanted at all: ask before making text.
+    #[must_use]
+    pub const fn wants_lines(&self) -> bool {
+        self.print || self.lines.is_some()
+    }
+
+    /// Adds a line.
+    pub fn line(&mut self, now_us: u64, who: &str, text: &str) {
+        if !self.wants_lines() {
+            return;
+        }
+        let line = format!("{:>6}.{:06} {who:<6} {text}", now_us / 1_000_000, now_us % 1_000_000);
+        if self.print {
+            println!("{line}");
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.push(line);
+        }
+    }
+
+    /// The hash of everything so far.
+    #[must_use]
+    pub const fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// How many events there were.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The lines kept.
+    #[must_use]
+    pub fn lines(&self) -> &[String] {
+        self.lines.as_deref().unwrap_or(&[])
+    }
+}
+
+/// Mixes a number into a hash (the multiply-xorshift step of splitmix64).
+#[must_use]
+pub const fn mix(hash: u64, number: u64) -> u64 {
+    let x = (hash ^ number).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (x ^ (x >> 29)).rotate_left(17).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
+/// A hash of bytes, eight at a time.
+#[must_use]
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hash = bytes.len() as u64;
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        hash = mix(hash, u64::from_le_bytes(word.try_into().expect("a chunk of eight has eight")));
+    }
+    let mut rest = [0; 8];
+    rest[..words.remainder().len()].copy_from_slice(words.remainder());
+    mix(hash, u64::from_le_bytes(rest))
+}

@@ -1,0 +1,406 @@
+//! A simulated broker: a node, its disk, its clock, its end of the connections.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use verdict_core::config::BrokerConfig;
+use verdict_core::io::{ConnId, FileOp, FilePath, Input, Lane, Output, RequestId, Ticket};
+use verdict_core::marks::Mark;
+use verdict_core::node::Node;
+use verdict_core::time::{Now, Timestamp};
+use verdict_core::wire::Request;
+
+use super::env::{EPOCH_MS, Env};
+use super::names::{answer_numbers, api_name};
+use super::pins::Act;
+use super::queue::Happening;
+use crate::choices::{Choices, Fault, Label};
+use crate::disk::{DiskFault, SimDisk, op_name, op_path};
+use crate::history::Event;
+use crate::marks;
+use crate::trace::{What, hash_bytes, mix};
+
+/// One request that waits its turn: a connection hands them over one at a time.
+type Waiting = (u32, i16, Box<Request>);
+
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    busy: Option<RequestId>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A broker.
+#[derive(Clone, Debug)]
+pub(super) struct Broker {
+    pub(super) index: usize,
+    pub(super) node: Option<Node>,
+    pub(super) disk: SimDisk,
+    pub(super) life: u32,
+    pub(super) ready: bool,
+    pub(super) faulted: Option<String>,
+    pub(super) inputs: u64,
+    config: BrokerConfig,
+    started_us: u64,
+    wall_jump_ms: i64,
+    highest_jump_ms: i64,
+    tick_at_us: Option<u64>,
+    ticks_in_a_row: (u64, u32),
+    paused_until_us: u64,
+    conns: BTreeMap<ConnId, Connection>,
+    requests: BTreeMap<RequestId, (ConnId, u32, &'static str)>,
+    next_request: u64,
+    inputs_to_live: Option<u64>,
+    marks_seen: u64,
+    crash_when_done: Option<(Ticket, Act)>,
+}
+
+impl Broker {
+    pub(super) fn new(index: usize, config: BrokerConfig) -> Self {
+        Self {
+            index,
+            node: None,
+            disk: SimDisk::default(),
+            life: 0,
+            ready: false,
+            faulted: None,
+            inputs: 0,
+            config,
+            started_us: 0,
+            wall_jump_ms: 0,
+            highest_jump_ms: 0,
+            tick_at_us: None,
+            ticks_in_a_row: (0, 0),
+            paused_until_us: 0,
+            conns: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            next_request: 1,
+            inputs_to_live: None,
+            marks_seen: 0,
+            crash_when_done: None,
+        }
+    }
+
+    pub(super) fn paused_until_us(&self) -> u64 {
+        self.paused_until_us
+    }
+
+    fn now(&self, env: &Env) -> Now {
+        Now {
+            at: Timestamp(env.now_us - self.started_us),
+            wall_ms: EPOCH_MS + (env.now_us / 1_000) as i64 + self.wall_jump_ms,
+        }
+    }
+
+    /// A life begins.
+    pub(super) fn start(&mut self, env: &mut Env) {
+        self.started_us = env.now_us;
+        self.life += 1;
+        self.ready = false;
+        self.faulted = None;
+        self.tick_at_us = None;
+        let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
+        self.config.entropy = (0..4).fold(u128::from(self.life), |all, _| (all << 32) ^ entropy(env));
+        self.node = Some(Node::new(self.config.clone()));
+        self.plan_death(env);
+        self.say(env, || "starts".to_owned());
+        self.handle(env, Input::Start);
+    }
+
+    /// Draws after how many inputs this life ends, if crashes are on.
+    fn plan_death(&mut self, env: &mut Env) {
+        let rate = u64::from(env.profile.rate(Fault::Crash));
+        self.inputs_to_live = (rate > 0).then(|| {
+            let mean = 10_000 / rate;
+            env.choices.between(Label::CrashInputs, mean / 2, mean * 2).max(1)
+        });
+        let again = env.profile.rate(Fault::CrashAgain);
+        if self.life > 1 && env.choices.chance(Label::CrashAgain, again) {
+            self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 40));
+        }
+    }
+
+    /// Nobody kills this node any more.
+    pub(super) fn heal(&mut self, env: &mut Env) {
+        self.inputs_to_live = None;
+        self.paused_until_us = 0;
+        self.wall_jump_ms = self.highest_jump_ms;
+        self.disk.fill_until(0);
+        if self.faulted.is_some() {
+            self.crash(env, 10_000);
+        }
+    }
+
+    /// The node dies now and comes back after so many microseconds.
+    pub(super) fn crash(&mut self, env: &mut Env, back_after_us: u64) {
+        if self.node.take().is_none() {
+            return;
+        }
+        self.say(env, || format!("dies, back in {back_after_us} us"));
+        env.trace.event(env.now_us, What::Life, [0, self.life.into(), back_after_us, 0]);
+        env.history.push(env.now_us, 0, Event::Crashed);
+        self.disk.crash(&mut env.choices);
+        self.requests.clear();
+        for conn in core::mem::take(&mut self.conns).into_keys() {
+            env.break_link(conn);
+        }
+        let restart = Happening::Restart { broker: self.index, life: self.life };
+        env.queue.push(env.now_us + back_after_us.max(1), restart);
+    }
+
+    pub(super) fn arrive(
+        &mut self,
+        env: &mut Env,
+        conn: ConnId,
+        corr: u32,
+        version: i16,
+        request: Box<Request>,
+    ) {
+        if env.was_reset(conn) {
+            return;
+        }
+        if self.node.is_none() {
+            return env.break_link(conn);
+        }
+        let connection = self.conns.entry(conn).or_default();
+        if connection.busy.is_some() {
+            connection.waiting.push_back((corr, version, request));
+        } else {
+            self.hand_over(env, conn, (corr, version, request));
+        }
+    }
+
+    fn hand_over(&mut self, env: &mut Env, conn: ConnId, (corr, version, request): Waiting) {
+        let id = RequestId(self.next_request);
+        self.next_request += 1;
+        let api = api_name(&request);
+        self.requests.insert(id, (conn, corr, api));
+        self.conns.entry(conn).or_default().busy = Some(id);
+        self.say(env, || format!("< {api} v{version} of connection {}", conn.0));
+        env.trace.event(env.now_us, What::Input, [1, conn.0, corr.into(), hash_bytes(api.as_bytes())]);
+        let client_id = "sim".into();
+        self.handle(env, Input::Request { id, conn, version, client_id, request: *request });
+    }
+
+    pub(super) fn conn_closed(&mut self, env: &mut Env, conn: ConnId) {
+        env.forget_link(conn);
+        if self.conns.remove(&conn).is_some() {
+            self.requests.retain(|_, (of, ..)| *of != conn);
+            self.handle(env, Input::ConnectionClosed { conn });
+        }
+    }
+
+    pub(super) fn tick(&mut self, env: &mut Env) {
+        self.tick_at_us = None;
+        let due = self.node.as_ref().and_then(Node::next_timeout);
+        match due {
+            Some(due) if due <= self.now(env).at => {
+                let (at, count) = self.ticks_in_a_row;
+                self.ticks_in_a_row = if at == env.now_us { (at, count + 1) } else { (env.now_us, 1) };
+                assert!(self.ticks_in_a_row.1 < 10_000, "the timer of a node does not move on");
+                self.handle(env, Input::Tick);
+            }
+            _ => self.plan_tick(env),
+        }
+    }
+
+    pub(super) fn file_done(&mut self, env: &mut Env, lane: Lane) {
+        let done = self.disk.complete(env.now_us, lane, &env.profile, &mut env.choices);
+        let Some((ticket, op, result)) = done else { return };
+        if let Err(error) = &result {
+            self.say(env, || format!("{} {} fails: {error}", op_name(&op), op_path(&op)));
+        }
+        env.trace.event(env.now_us, What::File, [ticket.0, result.is_ok().into(), 0, 0]);
+        if let Some((_, Act::Crash(back_us))) =
+            self.crash_when_done.take_if(|(pinned, _)| *pinned == ticket)
+        {
+            return self.crash(env, back_us);
+        }
+        self.handle(env, Input::FileDone { ticket, result });
+    }
+
+    fn handle(&mut self, env: &mut Env, input: Input) {
+        if self.node.is_none() {
+            return;
+        }
+        self.clock_faults(env);
+        self.inputs += 1;
+        let mut outputs_to_live = self.doomed(env);
+        let now = self.now(env);
+        if let Some(node) = &mut self.node {
+            node.handle(now, input);
+        }
+        loop {
+            if let Some(Act::Crash(back_us)) = self.pinned_mark(env) {
+                return self.crash(env, back_us);
+            }
+            if let Some(left) = &mut outputs_to_live {
+                if *left == 0 {
+                    let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
+                    return self.crash(env, back_us);
+                }
+                *left -= 1;
+            }
+            let Some(output) = self.node.as_mut().and_then(|node| node.poll_output(now)) else {
+                break;
+            };
+            self.output(env, output);
+            if self.node.is_none() {
+                return;
+            }
+        }
+        if outputs_to_live.is_some() {
+            let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
+            return self.crash(env, back_us);
+        }
+        self.plan_tick(env);
+        self.next_requests(env);
+    }
+
+    /// Whether this input is the last one, and after how many outputs of it the node dies.
+    fn doomed(&mut self, env: &mut Env) -> Option<u32> {
+        let left = self.inputs_to_live.as_mut()?;
+        *left -= 1;
+        if *left > 0 {
+            return None;
+        }
+        self.inputs_to_live = None;
+        Some(env.choices.below(Label::CrashOutput, 8))
+    }
+
+    fn pinned_mark(&mut self, env: &mut Env) -> Option<Act> {
+        if env.pins.is_empty() || self.marks_seen == marks::total() {
+            return None;
+        }
+        self.marks_seen = marks::total();
+        env.pins.marks(|mark: Mark| marks::count(mark))
+    }
+
+    fn clock_faults(&mut self, env: &mut Env) {
+        if env.choices.chance(Label::ClockJump, env.profile.rate(Fault::ClockJump)) {
+            let by_ms = i64::from(env.choices.below(Label::ClockJump, 20_000)) - 10_000;
+            self.jump(env, by_ms);
+        }
+        if env.choices.chance(Label::Pause, env.profile.rate(Fault::NodePaused)) {
+            let us = env.choices.between(Label::Pause, 10_000, 3_000_000);
+            self.say(env, || format!("is paused for {us} us"));
+            self.paused_until_us = env.now_us + us;
+        }
+    }
+
+    pub(super) fn jump(&mut self, env: &mut Env, by_ms: i64) {
+        self.say(env, || format!("wall clock jumps by {by_ms} ms"));
+        env.trace.event(env.now_us, What::Clock, [by_ms.cast_unsigned(), 0, 0, 0]);
+        self.wall_jump_ms += by_ms;
+        self.highest_jump_ms = self.highest_jump_ms.max(self.wall_jump_ms);
+    }
+
+    fn output(&mut self, env: &mut Env, output: Output) {
+        match output {
+            Output::Respond { id, response } => {
+                let (code, number) = answer_numbers(&response);
+                let numbers = [id.0, code.cast_unsigned().into(), number.cast_unsigned(), 1];
+                env.trace.event(env.now_us, What::Output, numbers);
+                if let Some((conn, corr, api)) = self.finish(id) {
+                    self.say(env, || format!("> {api} code {code} number {number}"));
+                    env.respond(conn, corr, api, response);
+                }
+            }
+            Output::Silent { id } => {
+                self.finish(id);
+            }
+            Output::Disconnect { id, reason } => {
+                if let Some((conn, ..)) = self.finish(id) {
+                    self.say(env, || format!("closes connection {}: {reason}", conn.0));
+                    env.break_link(conn);
+                }
+            }
+            Output::File { ticket, op } => self.submit(env, ticket, op),
+            Output::Ready => {
+                self.ready = true;
+                self.say(env, || "is ready".to_owned());
+                env.trace.event(env.now_us, What::Life, [1, self.life.into(), 0, 0]);
+                env.history.push(env.now_us, 0, Event::Served);
+                if let Some(Act::Crash(back_us)) = env.pins.ready() {
+                    self.crash(env, back_us);
+                }
+            }
+            Output::Fault { reason } => {
+                self.say(env, || format!("is at fault: {reason}"));
+                env.trace.event(env.now_us, What::Life, [2, self.life.into(), 0, 0]);
+                self.faulted = Some(reason);
+                let kill = Happening::Kill { broker: self.index, life: self.life };
+                let after = env.choices.between(Label::RestartDelay, 100_000, 2_000_000);
+                env.queue.push(env.now_us + after, kill);
+            }
+            Output::Stopped => self.say(env, || "stopped".to_owned()),
+        }
+    }
+
+    fn submit(&mut self, env: &mut Env, ticket: Ticket, op: FileOp) {
+        let data = if let FileOp::Write { position, data, .. } = &op {
+            data.iter().fold(*position, |hash, part| mix(hash, hash_bytes(part)))
+        } else {
+            0
+        };
+        let (name, path): (_, &FilePath) = (op_name(&op), op_path(&op));
+        let path_hash = hash_bytes(path.as_str().as_bytes());
+        env.trace.event(env.now_us, What::Output, [ticket.0, hash_bytes(name.as_bytes()), path_hash, data]);
+        if env.trace.wants_lines() {
+            let size = if let FileOp::Write { data, position, .. } = &op {
+                format!("{} bytes at {position}", data.iter().map(bytes::Bytes::len).sum::<usize>())
+            } else {
+                String::new()
+            };
+            self.say(env, || format!("{name} {path} {size}"));
+        }
+        let pinned = env.pins.disk(name, path.as_str());
+        match pinned {
+            Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
+            Some(Act::DiskNoSpace) => self.disk.pin(ticket, DiskFault::NoSpace),
+            _ => {}
+        }
+        let (lane, end_us) =
+            self.disk.submit(env.now_us, ticket, op, &env.profile, &mut env.choices);
+        let done = Happening::FileDone { broker: self.index, life: self.life, lane };
+        env.queue.push(end_us, done);
+        if let Some(act @ Act::Crash(_)) = pinned {
+            // Once the operation is done on the disk, and before the node learns of it.
+            self.crash_when_done = Some((ticket, act));
+        }
+    }
+
+    /// A request is done: its connection may hand over the next one.
+    fn finish(&mut self, id: RequestId) -> Option<(ConnId, u32, &'static str)> {
+        let done = self.requests.remove(&id)?;
+        if let Some(connection) = self.conns.get_mut(&done.0) {
+            connection.busy = None;
+        }
+        Some(done)
+    }
+
+    fn next_requests(&mut self, env: &mut Env) {
+        let next = self.conns.iter_mut().find_map(|(&conn, connection)| {
+            if connection.busy.is_some() {
+                return None;
+            }
+            connection.waiting.pop_front().map(|waiting| (conn, waiting))
+        });
+        if let Some((conn, waiting)) = next {
+            self.hand_over(env, conn, waiting);
+        }
+    }
+
+    fn plan_tick(&mut self, env: &mut Env) {
+        let Some(due) = self.node.as_ref().and_then(Node::next_timeout) else { return };
+        let at_us = (self.started_us + due.0).max(env.now_us);
+        if self.tick_at_us.is_none_or(|planned| at_us < planned) {
+            self.tick_at_us = Some(at_us);
+            env.queue.push(at_us, Happening::Tick { broker: self.index, life: self.life });
+        }
+    }
+
+    fn say(&self, env: &mut Env, text: impl FnOnce() -> String) {
+        if env.trace.wants_lines() {
+            env.trace.line(env.now_us, &format!("b{}", self.index), &text());
+        }
+    }
+}

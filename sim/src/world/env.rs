@@ -1,0 +1,275 @@
+//! What a client may touch of the world: time, choices, its connections, the history.
+
+use std::collections::BTreeMap;
+
+use verdict_core::io::ConnId;
+use verdict_core::wire::{Request, Response};
+
+use super::names::api_name;
+use super::pins::{Act, Pins};
+use super::queue::{Happening, Queue};
+use crate::choices::{Choices, Fault, Label, Profile, Source};
+use crate::history::{ClientId, Event, History, Txn};
+use crate::trace::{Trace, What, mix};
+
+/// A connection as the network sees it.
+#[derive(Clone, Debug)]
+struct Link {
+    client: ClientId,
+    /// Nothing on the way to the broker arrives before this.
+    to_broker_us: u64,
+    /// Nothing on the way to the client arrives before this.
+    to_client_us: u64,
+    client_open: bool,
+    /// What is still on the way to the broker is thrown away on arrival.
+    reset: bool,
+}
+
+/// The part of the world that is neither a node nor a client.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The world's time.
+    pub now_us: u64,
+    /// Where decisions come from.
+    pub choices: Source,
+    /// Which faults there are.
+    pub profile: Profile,
+    /// What clients saw.
+    pub history: History,
+    /// What happened.
+    pub trace: Trace,
+    pub(super) queue: Queue,
+    pub(super) pins: Pins,
+    pub(super) paused: BTreeMap<ClientId, u64>,
+    pub(super) topic_is_there: bool,
+    links: BTreeMap<ConnId, Link>,
+    next_conn: u64,
+    next_txn: Txn,
+    next_app: u64,
+    next_offset: i64,
+    operations: u64,
+}
+
+/// The wall clock's time at the beginning of every world, in ms.
+pub(super) const EPOCH_MS: i64 = 1_700_000_000_000;
+
+impl Env {
+    pub(super) fn new(choices: Source, profile: Profile, trace: Trace, pins: Pins) -> Self {
+        Self {
+            now_us: 0,
+            choices,
+            profile,
+            history: History::default(),
+            trace,
+            queue: Queue::default(),
+            pins,
+            paused: BTreeMap::new(),
+            topic_is_there: false,
+            links: BTreeMap::new(),
+            next_conn: 1,
+            next_txn: 1,
+            next_app: 1,
+            next_offset: 1,
+            operations: 0,
+        }
+    }
+
+    /// Wakes a client at a point of time.
+    pub fn wake(&mut self, client: ClientId, at_us: u64) {
+        self.queue.push(at_us.max(self.now_us), Happening::Wake { client });
+    }
+
+    /// Stops a client until a point of time; what happens to it meanwhile, happens then.
+    pub fn pause(&mut self, client: ClientId, until_us: u64) {
+        self.paused.insert(client, until_us);
+    }
+
+    /// Opens a connection.
+    pub fn connect(&mut self, client: ClientId) -> ConnId {
+        let conn = ConnId(self.next_conn);
+        self.next_conn += 1;
+        let link = Link { client, to_broker_us: 0, to_client_us: 0, client_open: true, reset: false };
+        self.links.insert(conn, link);
+        conn
+    }
+
+    /// A client closes its connection. What it has sent before still arrives.
+    pub fn close(&mut self, conn: ConnId) {
+        let Some(link) = self.links.get_mut(&conn) else { return };
+        link.client_open = false;
+        let at = link.to_broker_us.max(self.now_us) + 1;
+        self.queue.push(at, Happening::ConnClosed { conn });
+    }
+
+    /// What a client sent over a connection, and has not arrived, never will.
+    pub fn reset(&mut self, conn: ConnId) {
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.reset = true;
+        }
+    }
+
+    pub(super) fn was_reset(&self, conn: ConnId) -> bool {
+        self.links.get(&conn).is_some_and(|link| link.reset)
+    }
+
+    /// Sends a request. The network decides what becomes of it; over a connection that is broken
+    /// nothing arrives any more.
+    pub fn send(&mut self, conn: ConnId, corr: u32, version: i16, request: Request) {
+        let Some(link) = self.links.get(&conn) else { return };
+        let client = link.client;
+        self.operations += 1;
+        if !link.client_open {
+            return;
+        }
+        let api = api_name(&request);
+        self.say(client, || format!("> {api} v{version}"));
+        let pinned = self.pins.request(api, client);
+        if pinned == Some(Act::Drop)
+            || self.choices.chance(Label::RequestFate, self.profile.rate(Fault::RequestLost))
+        {
+            self.say(client, || format!("  {api} is lost"));
+            return self.break_link(conn);
+        }
+        let mut travel = self.choices.between(Label::Latency, 50, 1_000);
+        if let Some(Act::Delay(us)) = pinned {
+            travel += us;
+        }
+        if self.choices.chance(Label::RequestFate, self.profile.rate(Fault::RequestDelayed)) {
+            travel += self.choices.between(Label::LongDelay, 500_000, 9_000_000);
+            self.say(client, || format!("  {api} is delayed by {travel} us"));
+        }
+        let now_us = self.now_us;
+        let Some(link) = self.links.get_mut(&conn) else { return };
+        let at = (now_us + travel).max(link.to_broker_us + 1);
+        link.to_broker_us = at;
+        let request = Box::new(request);
+        self.queue.push(at, Happening::Arrive { conn, corr, version, request });
+    }
+
+    /// A node's answer leaves. The network decides what becomes of it.
+    pub(super) fn respond(
+        &mut self,
+        conn: ConnId,
+        corr: u32,
+        api: &'static str,
+        response: Response,
+    ) {
+        let Some(link) = self.links.get(&conn) else { return };
+        let client = link.client;
+        if !link.client_open {
+            return;
+        }
+        let pinned = self.pins.response(api, client);
+        if pinned == Some(Act::Drop)
+            || self.choices.chance(Label::ResponseFate, self.profile.rate(Fault::ResponseLost))
+        {
+            self.say(client, || format!("  the answer to {api} is lost"));
+            return self.break_link(conn);
+        }
+        let mut travel = self.choices.between(Label::Latency, 50, 1_000);
+        if let Some(Act::Delay(us)) = pinned {
+            travel += us;
+        }
+        if self.choices.chance(Label::ResponseFate, self.profile.rate(Fault::ResponseDelayed)) {
+            travel += self.choices.between(Label::LongDelay, 500_000, 9_000_000);
+        }
+        let now_us = self.now_us;
+        let Some(link) = self.links.get_mut(&conn) else { return };
+        let at = (now_us + travel).max(link.to_client_us + 1);
+        link.to_client_us = at;
+        let response = Box::new(response);
+        self.queue.push(at, Happening::Answer { client, conn, corr, api, response });
+    }
+
+    /// Both ends learn that a connection is gone.
+    pub(super) fn break_link(&mut self, conn: ConnId) {
+        let Some(link) = self.links.get_mut(&conn) else { return };
+        if !link.client_open {
+            return;
+        }
+        link.client_open = false;
+        let client = link.client;
+        let closed = link.to_broker_us.max(self.now_us) + 1;
+        self.queue.push(closed, Happening::ConnClosed { conn });
+        let noticed = self.now_us + self.choices.between(Label::Latency, 50, 1_000);
+        self.queue.push(noticed, Happening::Cut { client, conn });
+    }
+
+    pub(super) fn forget_link(&mut self, conn: ConnId) {
+        self.links.remove(&conn);
+    }
+
+    /// Writes an entry into the history.
+    pub fn note(&mut self, client: ClientId, event: Event) {
+        let numbers = match &event {
+            &Event::Sent { app, epoch, sequence, .. } => {
+                [1, app, epoch.cast_unsigned().into(), sequence.cast_unsigned().into()]
+            }
+            &Event::SendEnded { app, outcome, offset } => {
+                [2, app, outcome as u64, offset.unwrap_or(-1).cast_unsigned()]
+            }
+            &Event::Initialized { pid, epoch, .. } => {
+                [3, pid.cast_unsigned(), epoch.cast_unsigned().into(), 0]
+            }
+            &Event::Ended { txn, commit, outcome } => {
+                [4, txn.into(), commit.into(), outcome as u64]
+            }
+            Event::Fetched(fetch) => [
+                5,
+                fetch.high_watermark.cast_unsigned(),
+                fetch.last_stable.cast_unsigned(),
+                fetch.batches.len() as u64,
+            ],
+            &Event::OffsetSeen { offset, .. } => [6, offset.cast_unsigned(), 0, 0],
+            _ => [7, 0, 0, 0],
+        };
+        self.trace.event(self.now_us, What::Client, [client.into(), mix(numbers[0], numbers[1]), numbers[2], numbers[3]]);
+        if self.trace.wants_lines() {
+            let text = super::names::event_text(&event);
+            self.trace.line(self.now_us, &format!("c{client}"), &text);
+        }
+        self.history.push(self.now_us, client, event);
+    }
+
+    /// Adds a line about a client to the trace, when somebody reads it.
+    pub fn say(&mut self, client: ClientId, text: impl FnOnce() -> String) {
+        if self.trace.wants_lines() {
+            self.trace.line(self.now_us, &format!("c{client}"), &text());
+        }
+    }
+
+    /// A number for a new transaction.
+    pub fn next_txn(&mut self) -> Txn {
+        self.next_txn += 1;
+        self.next_txn - 1
+    }
+
+    /// An id for a new record.
+    pub fn next_app(&mut self) -> u64 {
+        self.next_app += 1;
+        self.next_app - 1
+    }
+
+    /// A group offset that no one has committed yet.
+    pub fn next_offset(&mut self) -> i64 {
+        self.next_offset += 1;
+        self.next_offset - 1
+    }
+
+    /// How many requests clients sent.
+    #[must_use]
+    pub const fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// The clients' wall clock, in ms.
+    #[must_use]
+    pub const fn wall_ms(&self) -> i64 {
+        EPOCH_MS + (self.now_us / 1_000) as i64
+    }
+
+    /// The topic was created: the other clients may begin.
+    pub fn topic_is_there(&mut self) {
+        self.topic_is_there = true;
+    }
+}

@@ -1,0 +1,92 @@
+//! What requests and events are called in scenarios and traces.
+
+use verdict_core::wire::{Request, Response};
+
+use crate::clients::code_of;
+use crate::history::{BatchKind, Event};
+
+/// Kafka's name of a request.
+#[must_use]
+pub(super) fn api_name(request: &Request) -> &'static str {
+    match request {
+        Request::ApiVersions(_) | Request::ApiVersionsUnsupported => "ApiVersions",
+        Request::Metadata(_) => "Metadata",
+        Request::CreateTopics(_) => "CreateTopics",
+        Request::DeleteTopics(_) => "DeleteTopics",
+        Request::DeleteRecords(_) => "DeleteRecords",
+        Request::InitProducerId(_) => "InitProducerId",
+        Request::FindCoordinator(_) => "FindCoordinator",
+        Request::AddPartitionsToTxn(_) => "AddPartitionsToTxn",
+        Request::AddOffsetsToTxn(_) => "AddOffsetsToTxn",
+        Request::Produce(_) => "Produce",
+        Request::TxnOffsetCommit(_) => "TxnOffsetCommit",
+        Request::OffsetCommit(_) => "OffsetCommit",
+        Request::OffsetFetch(_) => "OffsetFetch",
+        Request::EndTxn(_) => "EndTxn",
+        Request::WriteTxnMarkers(_) => "WriteTxnMarkers",
+        Request::Fetch(_) => "Fetch",
+        Request::ListOffsets(_) => "ListOffsets",
+        Request::DescribeProducers(_) => "DescribeProducers",
+        Request::DescribeTransactions(_) => "DescribeTransactions",
+        Request::ListTransactions(_) => "ListTransactions",
+        Request::DescribeCluster(_) => "DescribeCluster",
+        _ => "?",
+    }
+}
+
+/// The answer's numbers that go into the trace's hash: its error code and one of its own.
+#[must_use]
+pub(super) fn answer_numbers(response: &Response) -> (i16, i64) {
+    let number = match response {
+        Response::InitProducerId(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
+        Response::EndTxn(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
+        Response::Produce(data) => data
+            .responses
+            .first()
+            .and_then(|topic| topic.partition_responses.first())
+            .map_or(-1, |partition| partition.base_offset),
+        Response::Fetch(answer) => answer
+            .data
+            .responses
+            .first()
+            .and_then(|topic| topic.partitions.first())
+            .map_or(-1, |data| data.high_watermark << 20 | (data.last_stable_offset & 0xf_ffff)),
+        _ => 0,
+    };
+    (code_of(response), number)
+}
+
+/// An entry of the history as a line of the trace.
+pub(super) fn event_text(event: &Event) -> String {
+    match event {
+        Event::Sent { app, part, txn, pid, epoch, sequence } => format!(
+            "sends record {app} to p{part} pid {pid} epoch {epoch} sequence {sequence} txn {txn:?}"
+        ),
+        Event::Fetched(fetch) => {
+            let batches: Vec<String> = fetch
+                .batches
+                .iter()
+                .map(|batch| {
+                    let what = match batch.kind {
+                        BatchKind::Plain => "",
+                        BatchKind::Transactional => "t",
+                        BatchKind::CommitMarker => "COMMIT",
+                        BatchKind::AbortMarker => "ABORT",
+                    };
+                    format!("{}{what}/{}:{} {:?}", batch.base, batch.pid, batch.epoch, batch.apps)
+                })
+                .collect();
+            format!(
+                "read p{} {} from {}: hw {} lso {} aborted {:?} {}",
+                fetch.part,
+                if fetch.committed { "committed" } else { "all" },
+                fetch.from,
+                fetch.high_watermark,
+                fetch.last_stable,
+                fetch.aborted,
+                batches.join(" ")
+            )
+        }
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! One seed is one run: twice in a process, on another thread, and in another process.
+
+use std::process::Command;
+
+use verdict_sim::explore::{Exploration, explore, run_seed};
+use verdict_sim::trace::Trace;
+
+const SEEDS: u64 = 20;
+
+fn plan(jobs: usize) -> Exploration {
+    Exploration { from: 0, seeds: SEEDS, jobs, check_every: 0, most_failures: usize::MAX }
+}
+
+#[test]
+fn a_seed_gives_the_same_trace_twice() {
+    for seed in 0..SEEDS {
+        let (first, second) = (run_seed(seed, Trace::quiet()), run_seed(seed, Trace::quiet()));
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+    }
+}
+
+#[test]
+fn keeping_the_lines_of_a_trace_changes_nothing() {
+    for seed in 0..3 {
+        let (quiet, kept) = (run_seed(seed, Trace::quiet()), run_seed(seed, Trace::kept()));
+        assert_eq!(quiet.hash, kept.hash, "seed {seed}");
+    }
+}
+
+#[test]
+fn threads_do_not_disturb_each_other() {
+    assert_eq!(explore(plan(1), |_, _| {}).hash, explore(plan(3), |_, _| {}).hash);
+}
+
+#[test]
+fn two_processes_agree() {
+    let hash = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_verdict-sim"))
+            .args(["hash", "--seeds", &SEEDS.to_string()])
+            .output()
+            .expect("the simulator runs");
+        String::from_utf8(output.stdout).expect("a hash is text")
+    };
+    assert_eq!(hash(), hash());
+}

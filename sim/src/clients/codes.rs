@@ -11,6 +11,13 @@ pub(super) const TOPIC_ALREADY_EXISTS: i16 = 36;
 /// UNSTABLE_OFFSET_COMMIT.
 pub(super) const UNSTABLE_OFFSET_COMMIT: i16 = 88;
 
+/// Whether a code that is retried leaves open what became of the request: REQUEST_TIMED_OUT,
+/// NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, the two of NOT_ENOUGH_REPLICAS,
+/// KAFKA_STORAGE_ERROR. What was written before a sync failed may turn up after a restart.
+pub(super) const fn leaves_open(code: i16) -> bool {
+    matches!(code, 7 | 13 | 15 | 16 | 19 | 20 | 56)
+}
+
 /// Which request the code answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {

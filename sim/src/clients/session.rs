@@ -167,6 +167,8 @@ impl<K> Session<K> {
             call.deadline_us <= env.now_us && !matches!(call.state, State::InFlight { .. })
         });
         if let Some(place) = due {
+            // The others have to go on.
+            env.wake(self.client, env.now_us + 1);
             return self.calls.remove(place);
         }
         self.pump(env);

@@ -48,9 +48,21 @@ pub(super) fn react(asked: Asked, code: i16) -> Reaction {
         // REQUEST_TIMED_OUT, NETWORK_EXCEPTION, the coordinator's three, NOT_ENOUGH_REPLICAS and
         // its brother, CONCURRENT_TRANSACTIONS, KAFKA_STORAGE_ERROR, UNSTABLE_OFFSET_COMMIT,
         // UNKNOWN_TOPIC_ID.
-        2 | 3 | 5 | 6 | 7 | 13 | 14 | 15 | 16 | 19 | 20 | 51 | 56 | UNSTABLE_OFFSET_COMMIT | 100 => {
-            Reaction::Retry
-        }
+        2
+        | 3
+        | 5
+        | 6
+        | 7
+        | 13
+        | 14
+        | 15
+        | 16
+        | 19
+        | 20
+        | 51
+        | 56
+        | UNSTABLE_OFFSET_COMMIT
+        | 100 => Reaction::Retry,
         // TRANSACTION_ABORTABLE.
         120 => Reaction::Abort,
         // INVALID_PRODUCER_ID_MAPPING and PRODUCER_FENCED end every producer.

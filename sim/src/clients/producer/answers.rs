@@ -30,10 +30,7 @@ impl Producer {
                 let base = base_offset(response).filter(|&base| base >= 0);
                 for (index, app) in (0_i64..).zip(apps) {
                     let offset = base.map(|base| base + index);
-                    env.note(
-                        self.client,
-                        Event::SendEnded { app, outcome: Outcome::Ok, offset },
-                    );
+                    env.note(self.client, Event::SendEnded { app, outcome: Outcome::Ok, offset });
                 }
             }
             Kind::Offsets { .. } => self.ended(env, &call, Outcome::Ok),
@@ -73,7 +70,7 @@ impl Producer {
         {
             self.identity = Some((data.producer_id, data.producer_epoch));
             self.sequences.clear();
-        self.taken.clear();
+            self.taken.clear();
         }
     }
 

@@ -190,8 +190,7 @@ impl Producer {
     }
 
     fn offsets(&mut self, env: &mut Env, group: u16, part: Part) -> Step {
-        let (Some(identity), Some((id, _)), Some(open)) =
-            (self.identity, &self.id, &mut self.open)
+        let (Some(identity), Some((id, _)), Some(open)) = (self.identity, &self.id, &mut self.open)
         else {
             return Step::Next;
         };

@@ -84,8 +84,7 @@ fn main() -> ExitCode {
         Command::Run { seed, trace } => run_one(seed, trace),
         Command::Replay { files, trace } => replay(&files, trace),
         Command::Hash { seeds, jobs, from } => {
-            let plan =
-                Exploration { from, seeds, jobs, check_every: 0, most_failures: usize::MAX };
+            let plan = Exploration { from, seeds, jobs, check_every: 0, most_failures: usize::MAX };
             let summary = explore(plan, |_, _| {});
             println!("{:016x} over {} seeds from {from}", summary.hash, summary.seeds);
             ExitCode::SUCCESS

@@ -5,7 +5,9 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 use super::codes::{NONE, TOPIC_ALREADY_EXISTS};
-use super::requests::{code_of, create_topic, fetch, fetched_offset, find_coordinator, offset_fetch, read_fetch};
+use super::requests::{
+    code_of, create_topic, fetch, fetched_offset, find_coordinator, offset_fetch, read_fetch,
+};
 use super::session::Session;
 use crate::history::{ClientId, Event, Part};
 use crate::world::Env;
@@ -14,11 +16,20 @@ use crate::world::Env;
 enum Stage {
     Create,
     /// The group's coordinator, so that its internal topic is there too.
-    Find { group: u16 },
+    Find {
+        group: u16,
+    },
     Idle,
     /// Until LSO and high watermark are one, from the start to the end.
-    Read { part: Part, committed: bool, from: i64 },
-    Offsets { group: u16, part: Part },
+    Read {
+        part: Part,
+        committed: bool,
+        from: i64,
+    },
+    Offsets {
+        group: u16,
+        part: Part,
+    },
     Done,
 }
 
@@ -131,13 +142,7 @@ impl Auditor {
         self.wake(env);
     }
 
-    fn read(
-        &mut self,
-        env: &mut Env,
-        response: &Response,
-        key: (Part, i64, bool),
-        asked_us: u64,
-    ) {
+    fn read(&mut self, env: &mut Env, response: &Response, key: (Part, i64, bool), asked_us: u64) {
         let (part, from, committed) = key;
         let Ok(Some(mut fetched)) = read_fetch(response, key, asked_us) else {
             self.seen = "a fetch that cannot be read".to_owned();
@@ -146,7 +151,8 @@ impl Auditor {
         };
         let (stable, watermark) = (fetched.last_stable, fetched.high_watermark);
         if stable < watermark {
-            self.seen = format!("partition {part} has LSO {stable} below high watermark {watermark}");
+            self.seen =
+                format!("partition {part} has LSO {stable} below high watermark {watermark}");
             self.next_us = env.now_us + 250_000;
             return env.wake(self.client, self.next_us);
         }

@@ -11,6 +11,13 @@ pub(super) const TOPIC_ALREADY_EXISTS: i16 = 36;
 /// UNSTABLE_OFFSET_COMMIT.
 pub(super) const UNSTABLE_OFFSET_COMMIT: i16 = 88;
 
+/// Whether a code that is retried leaves open what became of the request: REQUEST_TIMED_OUT,
+/// NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, the two of NOT_ENOUGH_REPLICAS,
+/// KAFKA_STORAGE_ERROR. What was written before a sync failed may turn up after a restart.
+pub(super) const fn leaves_open(code: i16) -> bool {
+    matches!(code, 7 | 13 | 15 | 16 | 19 | 20 | 56)
+}
+
 /// Which request the code answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
@@ -41,9 +48,21 @@ pub(super) fn react(asked: Asked, code: i16) -> Reaction {
         // REQUEST_TIMED_OUT, NETWORK_EXCEPTION, the coordinator's three, NOT_ENOUGH_REPLICAS and
         // its brother, CONCURRENT_TRANSACTIONS, KAFKA_STORAGE_ERROR, UNSTABLE_OFFSET_COMMIT,
         // UNKNOWN_TOPIC_ID.
-        2 | 3 | 5 | 6 | 7 | 13 | 14 | 15 | 16 | 19 | 20 | 51 | 56 | UNSTABLE_OFFSET_COMMIT | 100 => {
-            Reaction::Retry
-        }
+        2
+        | 3
+        | 5
+        | 6
+        | 7
+        | 13
+        | 14
+        | 15
+        | 16
+        | 19
+        | 20
+        | 51
+        | 56
+        | UNSTABLE_OFFSET_COMMIT
+        | 100 => Reaction::Retry,
         // TRANSACTION_ABORTABLE.
         120 => Reaction::Abort,
         // INVALID_PRODUCER_ID_MAPPING and PRODUCER_FENCED end every producer.

@@ -3,8 +3,8 @@
 
 mod auditor;
 pub(crate) mod codes;
-mod ops;
 mod offsets;
+mod ops;
 mod producer;
 mod reader;
 mod records;

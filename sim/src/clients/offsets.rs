@@ -3,7 +3,7 @@
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
-use super::codes::NONE;
+use super::codes::{NONE, leaves_open};
 use super::requests::{code_of, fetched_offset, offset_commit, offset_fetch};
 use super::session::{Call, Session};
 use crate::choices::{Choices, Label};
@@ -73,7 +73,8 @@ impl OffsetKeeper {
     }
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
-        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        let Some((place, mut call)) = self.session.take(conn, corr) else { return };
+        call.unsure |= leaves_open(code_of(&response));
         if code_of(&response) != NONE {
             return self.session.retry(env, place, call);
         }

@@ -90,10 +90,9 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["init"] => Op::Init,
         ["begin"] => Op::Begin,
         ["send", part] => Op::Send { part: number(part, "p")?, count: 1 },
-        ["send", part, count] => Op::Send {
-            part: number(part, "p")?,
-            count: count.parse().map_err(|_| error())?,
-        },
+        ["send", part, count] => {
+            Op::Send { part: number(part, "p")?, count: count.parse().map_err(|_| error())? }
+        }
         ["flush"] => Op::Flush,
         ["offsets", group, part] => {
             Op::Offsets { group: number(group, "g")?, part: number(part, "p")? }

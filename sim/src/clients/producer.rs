@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
-use super::codes::{Asked, Reaction, react};
+use super::codes::{Asked, Reaction, leaves_open, react};
 use super::ops::Op;
 use super::requests::code_of;
 use super::session::{Call, Session};
@@ -45,7 +45,7 @@ enum Kind {
     Find,
     Init,
     Add(Part),
-    Produce { apps: Vec<u64> },
+    Produce { part: Part, apps: Vec<u64> },
     AddOffsets(u16),
     Offsets { group: u16, part: Part, offset: i64 },
     End { txn: Txn, commit: bool },
@@ -95,6 +95,8 @@ pub struct Producer {
     found: bool,
     identity: Option<(i64, i16)>,
     sequences: BTreeMap<Part, i32>,
+    /// Partitions that have taken a batch of the identity at hand.
+    taken: BTreeSet<Part>,
     open: Option<Open>,
     /// After an abort with sequences in doubt: the epoch is to be raised.
     bump: bool,
@@ -143,6 +145,7 @@ impl Producer {
             found: false,
             identity: None,
             sequences: BTreeMap::new(),
+            taken: BTreeSet::new(),
             open: None,
             bump: false,
             skip: false,
@@ -208,9 +211,10 @@ impl Producer {
     }
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
-        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        let Some((place, mut call)) = self.session.take(conn, corr) else { return };
         let code = code_of(&response);
         self.last_code = code;
+        call.unsure |= leaves_open(code);
         let mut reaction = react(call.kind.asked(), code);
         if code == super::codes::OUT_OF_ORDER_SEQUENCE_NUMBER && place > 0 {
             reaction = Reaction::Retry;
@@ -249,6 +253,7 @@ impl Producer {
         self.identity = None;
         self.found = false;
         self.sequences.clear();
+        self.taken.clear();
         self.bump = false;
         self.lives += 1;
         if self.proof == Proof::Running {
@@ -265,7 +270,7 @@ impl Producer {
     /// Writes down how a call ended.
     fn ended(&mut self, env: &mut Env, call: &Call<Kind>, outcome: Outcome) {
         match &call.kind {
-            Kind::Produce { apps } => {
+            Kind::Produce { apps, .. } => {
                 for &app in apps {
                     env.note(self.client, Event::SendEnded { app, outcome, offset: None });
                 }

@@ -254,9 +254,9 @@ pub(crate) fn code_of(response: &Response) -> i16 {
             first(data.coordinators.iter().map(|c| c.error_code).chain([data.error_code]))
         }
         Response::InitProducerId(data) => data.error_code,
-        Response::Produce(data) => first(
-            data.responses.iter().flat_map(|t| &t.partition_responses).map(|p| p.error_code),
-        ),
+        Response::Produce(data) => {
+            first(data.responses.iter().flat_map(|t| &t.partition_responses).map(|p| p.error_code))
+        }
         Response::AddPartitionsToTxn(data) => first(
             data.results_by_topic_v3_and_below
                 .iter()
@@ -289,11 +289,7 @@ pub(crate) fn code_of(response: &Response) -> i16 {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }
         Response::OffsetFetch(data) => first(data.groups.iter().flat_map(|g| {
-            g.topics
-                .iter()
-                .flat_map(|t| &t.partitions)
-                .map(|p| p.error_code)
-                .chain([g.error_code])
+            g.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code).chain([g.error_code])
         })),
         Response::DescribeTransactions(data) => {
             first(data.transaction_states.iter().map(|t| t.error_code))

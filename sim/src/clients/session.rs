@@ -156,9 +156,10 @@ impl<K> Session<K> {
     /// the call, if any, whose deadline has passed.
     pub(super) fn wake(&mut self, env: &mut Env) -> Option<Call<K>> {
         let late = env.now_us.saturating_sub(self.patience.request_us);
-        let timed_out = self.calls.iter().any(
-            |call| matches!(call.state, State::InFlight { since_us, .. } if since_us <= late),
-        );
+        let timed_out = self
+            .calls
+            .iter()
+            .any(|call| matches!(call.state, State::InFlight { since_us, .. } if since_us <= late));
         if timed_out && let Some(conn) = self.conn {
             env.close(conn);
             self.cut(env, conn);
@@ -167,6 +168,8 @@ impl<K> Session<K> {
             call.deadline_us <= env.now_us && !matches!(call.state, State::InFlight { .. })
         });
         if let Some(place) = due {
+            // The others have to go on.
+            env.wake(self.client, env.now_us + 1);
             return self.calls.remove(place);
         }
         self.pump(env);

@@ -84,8 +84,7 @@ impl Names {
         let mut dropped: BTreeSet<&FilePath> = BTreeSet::new();
         for change in changes {
             let builds_on_dropped = change.paths().iter().flatten().any(|path| {
-                dropped.contains(path)
-                    || dropped.iter().any(|gone| gone.as_str() == path.parent())
+                dropped.contains(path) || dropped.iter().any(|gone| gone.as_str() == path.parent())
             });
             if builds_on_dropped || choices.below(Label::CrashName, 2) == 0 {
                 dropped.extend(change.paths().into_iter().flatten());

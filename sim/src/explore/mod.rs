@@ -112,8 +112,7 @@ fn checked(seed: u64, check_every: u64) -> Run {
     if check_every > 0 && seed.is_multiple_of(check_every) && run.failure.is_none() {
         let again = run_seed(seed, Trace::quiet());
         if again.hash != run.hash {
-            run.failure =
-                Some(Failure::Nondeterminism { first: run.hash, second: again.hash });
+            run.failure = Some(Failure::Nondeterminism { first: run.hash, second: again.hash });
         }
     }
     run

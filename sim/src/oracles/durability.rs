@@ -27,7 +27,9 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     format!("record {app} was acknowledged at {offset:?} and is not in the log")
                 });
             }
-            (Outcome::Ok, Some(&(part, at)), Some(offset)) if (part, at) != (known.part, offset) => {
+            (Outcome::Ok, Some(&(part, at)), Some(offset))
+                if (part, at) != (known.part, offset) =>
+            {
                 findings.add(1, || {
                     format!(
                         "record {app} was acknowledged at {}-{offset} and is at {part}-{at}",
@@ -35,9 +37,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     )
                 });
             }
-            (Outcome::Failed, Some(&(part, at)), _) => findings.add(1, || {
-                format!("record {app} was refused and is in the log at {part}-{at}")
-            }),
+            (Outcome::Failed, Some(&(part, at)), _) => findings
+                .add(1, || format!("record {app} was refused and is in the log at {part}-{at}")),
             _ => {}
         }
     }

@@ -72,7 +72,11 @@ fn seen(
     let aborted = matches!(txn.ended, Some((false, Outcome::Ok)));
     if txn.commit_asked_us.is_none_or(|asked| asked > at_us) || aborted {
         findings.add(11, || {
-            format!("{}: offset {offset} of transaction {:?}, not committed, is there", name(), commit.txn)
+            format!(
+                "{}: offset {offset} of transaction {:?}, not committed, is there",
+                name(),
+                commit.txn
+            )
         });
     }
 }

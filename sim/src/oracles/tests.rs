@@ -24,7 +24,13 @@ fn plain(base: i64, pid: i64, sequence: i32, apps: &[u64]) -> Batch {
 
 fn marker(base: i64, pid: i64, epoch: i16, commit: bool) -> Batch {
     let kind = if commit { BatchKind::CommitMarker } else { BatchKind::AbortMarker };
-    Batch { kind, sequence: -1, coordinator_epoch: 1, last: base, ..data(base, pid, epoch, -1, &[]) }
+    Batch {
+        kind,
+        sequence: -1,
+        coordinator_epoch: 1,
+        last: base,
+        ..data(base, pid, epoch, -1, &[])
+    }
 }
 
 /// A history in the making.
@@ -92,8 +98,7 @@ impl Story {
     }
 
     fn spoken(&self) -> Vec<u8> {
-        let mut oracles: Vec<u8> =
-            judge(&self.history).iter().map(|found| found.oracle).collect();
+        let mut oracles: Vec<u8> = judge(&self.history).iter().map(|found| found.oracle).collect();
         oracles.dedup();
         oracles
     }
@@ -145,7 +150,10 @@ fn o1_speaks_when_an_acknowledged_record_is_gone() {
 
 #[test]
 fn o1_speaks_when_a_committed_record_is_not_visible() {
-    good().read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[]).read(1, &[], &[]).speaks(1);
+    good()
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+        .read(1, &[], &[])
+        .speaks(1);
 }
 
 #[test]
@@ -232,10 +240,7 @@ fn o6_speaks_when_the_lso_passes_an_open_transaction() {
         batches: vec![data(0, 7, 0, 0, &[1])],
         is_final: false,
     };
-    good()
-        .fetched(early)
-        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
-        .speaks(6);
+    good().fetched(early).read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[]).speaks(6);
 }
 
 #[test]
@@ -305,11 +310,7 @@ fn o9_speaks_when_an_epoch_goes_back() {
 #[test]
 fn o9_speaks_when_a_transaction_gets_two_different_markers() {
     good()
-        .read(
-            0,
-            &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true), marker(2, 7, 1, false)],
-            &[],
-        )
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true), marker(2, 7, 1, false)], &[])
         .read(1, &[data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)], &[])
         .speaks(9);
 }

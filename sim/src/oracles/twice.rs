@@ -13,7 +13,9 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 let at = batch.base + index;
                 if let Some((other, before)) = places.insert(app, (part, at)) {
                     findings.add(2, || {
-                        format!("record {app} is in the log twice: {other}-{before} and {part}-{at}")
+                        format!(
+                            "record {app} is in the log twice: {other}-{before} and {part}-{at}"
+                        )
                     });
                 }
                 if batch.pid < 0 || batch.sequence < 0 {

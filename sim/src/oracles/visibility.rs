@@ -21,7 +21,10 @@ fn shown(facts: &Facts<'_>, at_us: u64, fetch: &Fetch, findings: &mut Findings) 
     for seen in deliver(fetch) {
         let Some(known) = facts.apps.get(&seen.app) else {
             findings.add(4, || {
-                format!("partition {} offset {}: nobody sent record {}", fetch.part, seen.offset, seen.app)
+                format!(
+                    "partition {} offset {}: nobody sent record {}",
+                    fetch.part, seen.offset, seen.app
+                )
             });
             continue;
         };

@@ -123,8 +123,7 @@ impl File {
                 });
                 (id.to_owned(), at as u32 + 1)
             });
-            let ops: Vec<Op> =
-                entry.ops.iter().map(|op| parse_op(op)).collect::<Result<_, _>>()?;
+            let ops: Vec<Op> = entry.ops.iter().map(|op| parse_op(op)).collect::<Result<_, _>>()?;
             let mut producer = Producer::new(client, kind, id, self.cluster.timeout_ms, ops);
             if entry.late {
                 producer = producer.with_late_arrivals();
@@ -133,7 +132,12 @@ impl File {
         }
         for committed in [true, false] {
             let client = clients.len() as ClientId + 1;
-            clients.push(Client::Reader(Reader::new(client, committed, self.cluster.partitions, 20)));
+            clients.push(Client::Reader(Reader::new(
+                client,
+                committed,
+                self.cluster.partitions,
+                20,
+            )));
         }
         Ok(clients)
     }
@@ -188,9 +192,7 @@ fn act(text: &str) -> Result<Act, ScenarioError> {
         ["delay", ms] => Act::Delay(us(ms)?),
         ["io"] => Act::DiskIo,
         ["no-space"] => Act::DiskNoSpace,
-        ["pause", client, ms] => {
-            Act::PauseClient(client.parse().map_err(|_| error())?, us(ms)?)
-        }
+        ["pause", client, ms] => Act::PauseClient(client.parse().map_err(|_| error())?, us(ms)?),
         ["jump", ms] => Act::ClockJump(ms.parse().map_err(|_| error())?),
         _ => return Err(error()),
     })

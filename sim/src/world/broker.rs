@@ -98,7 +98,8 @@ impl Broker {
         self.faulted = None;
         self.tick_at_us = None;
         let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
-        self.config.entropy = (0..4).fold(u128::from(self.life), |all, _| (all << 32) ^ entropy(env));
+        self.config.entropy =
+            (0..4).fold(u128::from(self.life), |all, _| (all << 32) ^ entropy(env));
         self.node = Some(Node::new(self.config.clone()));
         self.plan_death(env);
         self.say(env, || "starts".to_owned());
@@ -175,7 +176,11 @@ impl Broker {
         self.requests.insert(id, (conn, corr, api));
         self.conns.entry(conn).or_default().busy = Some(id);
         self.say(env, || format!("< {api} v{version} of connection {}", conn.0));
-        env.trace.event(env.now_us, What::Input, [1, conn.0, corr.into(), hash_bytes(api.as_bytes())]);
+        env.trace.event(
+            env.now_us,
+            What::Input,
+            [1, conn.0, corr.into(), hash_bytes(api.as_bytes())],
+        );
         let client_id = "sim".into();
         self.handle(env, Input::Request { id, conn, version, client_id, request: *request });
     }
@@ -194,7 +199,8 @@ impl Broker {
         match due {
             Some(due) if due <= self.now(env).at => {
                 let (at, count) = self.ticks_in_a_row;
-                self.ticks_in_a_row = if at == env.now_us { (at, count + 1) } else { (env.now_us, 1) };
+                self.ticks_in_a_row =
+                    if at == env.now_us { (at, count + 1) } else { (env.now_us, 1) };
                 assert!(self.ticks_in_a_row.1 < 10_000, "the timer of a node does not move on");
                 self.handle(env, Input::Tick);
             }
@@ -343,7 +349,11 @@ impl Broker {
         };
         let (name, path): (_, &FilePath) = (op_name(&op), op_path(&op));
         let path_hash = hash_bytes(path.as_str().as_bytes());
-        env.trace.event(env.now_us, What::Output, [ticket.0, hash_bytes(name.as_bytes()), path_hash, data]);
+        env.trace.event(
+            env.now_us,
+            What::Output,
+            [ticket.0, hash_bytes(name.as_bytes()), path_hash, data],
+        );
         if env.trace.wants_lines() {
             let size = if let FileOp::Write { data, position, .. } = &op {
                 format!("{} bytes at {position}", data.iter().map(bytes::Bytes::len).sum::<usize>())

@@ -88,7 +88,8 @@ impl Env {
     pub fn connect(&mut self, client: ClientId) -> ConnId {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
-        let link = Link { client, to_broker_us: 0, to_client_us: 0, client_open: true, reset: false };
+        let link =
+            Link { client, to_broker_us: 0, to_client_us: 0, client_open: true, reset: false };
         self.links.insert(conn, link);
         conn
     }
@@ -223,7 +224,11 @@ impl Env {
             &Event::OffsetSeen { offset, .. } => [6, offset.cast_unsigned(), 0, 0],
             _ => [7, 0, 0, 0],
         };
-        self.trace.event(self.now_us, What::Client, [client.into(), mix(numbers[0], numbers[1]), numbers[2], numbers[3]]);
+        self.trace.event(
+            self.now_us,
+            What::Client,
+            [client.into(), mix(numbers[0], numbers[1]), numbers[2], numbers[3]],
+        );
         if self.trace.wants_lines() {
             let text = super::names::event_text(&event);
             self.trace.line(self.now_us, &format!("c{client}"), &text);

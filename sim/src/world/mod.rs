@@ -145,9 +145,7 @@ impl World {
             Happening::Cut { client, conn } => self.clients[usize::from(client)].cut(env, conn),
             Happening::Answer { client, conn, corr, api, response } => {
                 env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
-                env.say(client, || {
-                    format!("< {api} code {}", crate::clients::code_of(&response))
-                });
+                env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
                 self.clients[usize::from(client)].answer(env, conn, corr, *response);
             }
             Happening::Arrive { conn, corr, version, request } => {
@@ -254,9 +252,7 @@ impl World {
     }
 
     fn producers_done(&self) -> bool {
-        self.clients
-            .iter()
-            .all(|client| !matches!(client, Client::Producer(_)) || client.is_done())
+        self.clients.iter().all(|client| !matches!(client, Client::Producer(_)) || client.is_done())
     }
 
     fn wind_down(&mut self) {
@@ -296,9 +292,10 @@ impl World {
             };
             format!("b{} is {state}", broker.index)
         });
-        let waiting = self.clients.iter().enumerate().filter(|(at, client)| {
-            !client.is_done() && (*at == 0) == (self.phase == Phase::Audit)
-        });
+        let waiting =
+            self.clients.iter().enumerate().filter(|(at, client)| {
+                !client.is_done() && (*at == 0) == (self.phase == Phase::Audit)
+            });
         let waiting = waiting.map(|(at, client)| format!("c{at}: {}", client.waits_for()));
         let all: Vec<String> = node.chain(waiting).collect();
         format!("{:?} did not end after the faults did; {}", self.phase, all.join("; "))

@@ -164,9 +164,10 @@ impl Pins {
 
     /// Marks were hit: `count` tells how often in all.
     pub(super) fn marks(&mut self, count: impl Fn(Mark) -> u64) -> Option<Act> {
-        let pin = self.0.iter_mut().find(|pin| {
-            matches!(pin.at, At::Mark(mark) if !pin.fired && count(mark) >= pin.nth)
-        })?;
+        let pin = self
+            .0
+            .iter_mut()
+            .find(|pin| matches!(pin.at, At::Mark(mark) if !pin.fired && count(mark) >= pin.nth))?;
         pin.fired = true;
         Some(pin.act)
     }

@@ -91,12 +91,7 @@ impl Plan {
     }
 }
 
-fn draw_clients(
-    choices: &mut Source,
-    parts: Part,
-    groups: u16,
-    timeout_ms: i32,
-) -> Vec<Client> {
+fn draw_clients(choices: &mut Source, parts: Part, groups: u16, timeout_ms: i32) -> Vec<Client> {
     let mut clients = Vec::new();
     let producers = 2 + choices.below(Label::Size, 3);
     let mut ids = 0_u32;

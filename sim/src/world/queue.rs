@@ -19,13 +19,7 @@ pub(super) enum Happening {
     /// A broker learns that a connection is closed.
     ConnClosed { conn: ConnId },
     /// An answer reaches a client.
-    Answer {
-        client: ClientId,
-        conn: ConnId,
-        corr: u32,
-        api: &'static str,
-        response: Box<Response>,
-    },
+    Answer { client: ClientId, conn: ConnId, corr: u32, api: &'static str, response: Box<Response> },
     /// A client learns that a connection is gone.
     Cut { client: ClientId, conn: ConnId },
     /// A node's timer.

@@ -25,14 +25,12 @@ impl Producer {
                     open.groups.insert(group);
                 }
             }
-            Kind::Produce { apps } => {
+            Kind::Produce { part, apps } => {
+                self.taken.insert(part);
                 let base = base_offset(response).filter(|&base| base >= 0);
                 for (index, app) in (0_i64..).zip(apps) {
                     let offset = base.map(|base| base + index);
-                    env.note(
-                        self.client,
-                        Event::SendEnded { app, outcome: Outcome::Ok, offset },
-                    );
+                    env.note(self.client, Event::SendEnded { app, outcome: Outcome::Ok, offset });
                 }
             }
             Kind::Offsets { .. } => self.ended(env, &call, Outcome::Ok),
@@ -54,6 +52,7 @@ impl Producer {
         env.say(self.client, || format!("is producer {pid} epoch {epoch}"));
         self.identity = Some((pid, epoch));
         self.sequences.clear();
+        self.taken.clear();
         self.bump = false;
         if let Some((_, id)) = &self.id {
             let id = *id;
@@ -71,6 +70,7 @@ impl Producer {
         {
             self.identity = Some((data.producer_id, data.producer_epoch));
             self.sequences.clear();
+            self.taken.clear();
         }
     }
 

@@ -165,6 +165,12 @@ impl Producer {
                 return Step::Wait;
             }
         }
+        // A log that has forgotten a producer, or never knew it, takes any first sequence (spec 2.2,
+        // rule 6), so with older transactions or none the second batch waits for the first.
+        let first = self.kind != ProducerKind::V2 && !self.taken.contains(&part);
+        if first && !self.session.is_idle() {
+            return Step::Wait;
+        }
         let transactional = self.open.is_some();
         let next = self.sequences.entry(part).or_insert(0);
         let sequence = *next;
@@ -179,13 +185,12 @@ impl Producer {
         let version = self.kind.produce_version();
         let records = screened(batch(writer, env.wall_ms(), &apps), version);
         let request = ask::produce(id.filter(|_| transactional), part, records);
-        self.session.call(env, Kind::Produce { apps }, version, request);
+        self.session.call(env, Kind::Produce { part, apps }, version, request);
         Step::Next
     }
 
     fn offsets(&mut self, env: &mut Env, group: u16, part: Part) -> Step {
-        let (Some(identity), Some((id, _)), Some(open)) =
-            (self.identity, &self.id, &mut self.open)
+        let (Some(identity), Some((id, _)), Some(open)) = (self.identity, &self.id, &mut self.open)
         else {
             return Step::Next;
         };

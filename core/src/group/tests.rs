@@ -291,11 +291,14 @@ fn an_offset_of_a_deleted_namesake_is_no_offset() {
 }
 
 #[test]
-fn fetching_all_lists_committed_offsets_and_with_require_stable_open_ones() {
+fn fetching_all_lists_what_was_committed_and_calls_it_unstable_under_an_open_transaction() {
     let mut groups = coordinator();
     groups.commit_txn(NOW, TO, &commit_of("g", 4), txn(5));
     persist(&mut groups, 0);
-    assert_eq!(groups.fetch_all("g", |_| TopicId(7), false), Ok(vec![]));
+    assert_eq!(groups.fetch_all("g", |_| TopicId(7), true), Ok(vec![]));
+    groups.commit(NOW, TO, &commit_of("g", 3));
+    persist(&mut groups, 1);
+    assert_eq!(groups.fetch_all("g", |_| TopicId(7), false).unwrap(), [(in0(), at(3))]);
     let stable = groups.fetch_all("g", |_| TopicId(7), true).unwrap();
     assert_eq!(stable, [(in0(), FetchedOffset::Unstable)]);
 }

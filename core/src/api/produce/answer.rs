@@ -46,15 +46,10 @@ impl PartResult {
         Self { message: Some(message.into()), ..Self::code(code) }
     }
 
+    /// A faulty batch. Kafka names single records only for what it refuses by the topic's
+    /// settings.
     pub(super) fn fault(fault: &BatchFault) -> Self {
-        Self {
-            record_errors: fault
-                .record()
-                .map(|index| (index, alloc::format!("{fault}")))
-                .into_iter()
-                .collect(),
-            ..Self::message(fault.into(), alloc::format!("{fault}"))
-        }
+        Self::message(fault.into(), alloc::format!("{fault}"))
     }
 
     /// A refused append. Which refusals carry the log start is Kafka's choice (spec 2.4).

@@ -198,7 +198,7 @@ fn several_producers(pending: &PendingProduce) -> bool {
         .parts
         .iter()
         .filter_map(Part::header)
-        .filter(|header| header.is_transactional())
+        .filter(|header| header.is_transactional() && header.has_producer())
         .map(|header| (header.producer_id, header.producer_epoch));
     let first = producers.next();
     producers.any(|other| Some(other) != first)

@@ -1,4 +1,10 @@
-//! Whole requests on files in memory.
+//! Whole requests on files in memory: the public reports by kind, a file each.
+
+mod dedup_window;
+mod epoch_fencing;
+mod looks;
+mod sequence_order;
+mod verbs;
 
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;

@@ -20,6 +20,7 @@ mod describe;
 mod end;
 mod error;
 mod expiry;
+mod gone;
 mod init;
 mod list;
 mod markers;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use verdict_core::config::BrokerConfig;
 use verdict_core::wire::Limits;
 
-
 /// Kafka's default of `socket.request.max.bytes`.
 const REQUEST_MAX_BYTES: usize = 104_857_600;
 /// Default of `verdict.inflight.bytes`: five of the largest requests.

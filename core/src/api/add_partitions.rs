@@ -5,17 +5,17 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
+use kacrab_protocol::generated::add_partitions_to_txn_request::{
+    AddPartitionsToTxnRequestData, AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
+};
 use kacrab_protocol::generated::add_partitions_to_txn_response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResponseData, AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 };
-use kacrab_protocol::generated::add_partitions_to_txn_request::{
-    AddPartitionsToTxnRequestData, AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
-};
 
-use super::waiting::Pending;
 use super::Context;
 use super::transactions::before;
+use super::waiting::Pending;
 use crate::error::ErrorCode;
 use crate::io::{ConnId, RequestId};
 use crate::mark;
@@ -106,7 +106,8 @@ fn refused(
         return None;
     }
     mark!(AddPartitionsNotAttempted);
-    let spoiled = |code| if code == ErrorCode::None { ErrorCode::OperationNotAttempted } else { code };
+    let spoiled =
+        |code| if code == ErrorCode::None { ErrorCode::OperationNotAttempted } else { code };
     Some(partitions.iter().cloned().zip(codes.into_iter().map(spoiled)).collect())
 }
 

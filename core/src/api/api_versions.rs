@@ -11,7 +11,7 @@ use kacrab_protocol::generated::api_versions_response::{
 use super::Context;
 use crate::error::ErrorCode;
 use crate::node::Node;
-use crate::wire::{APIS, API_VERSIONS, ApiVersionsRequest, Response};
+use crate::wire::{API_VERSIONS, APIS, ApiVersionsRequest, Response};
 
 pub(crate) fn handle(node: &mut Node, context: &Context, request: &ApiVersionsRequest) {
     let data = match check(node, context.version, request) {
@@ -49,7 +49,8 @@ fn check(node: &Node, version: i16, request: &ApiVersionsRequest) -> Result<(), 
     match (&request.cluster_id, request.node_id) {
         (None, -1) => Ok(()),
         (Some(cluster), id) if id != -1 => {
-            let ours = Some(cluster.as_str()) == node.meta.cluster_id() && id == node.config.node_id;
+            let ours =
+                Some(cluster.as_str()) == node.meta.cluster_id() && id == node.config.node_id;
             if ours { Ok(()) } else { Err(ErrorCode::RebootstrapRequired) }
         }
         _ => Err(ErrorCode::InvalidRequest),

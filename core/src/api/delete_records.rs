@@ -77,12 +77,7 @@ fn check(
 }
 
 /// One partition's new start is on disk, or is not.
-pub(crate) fn done(
-    node: &mut Node,
-    id: RequestId,
-    part: usize,
-    result: Result<Offset, ErrorCode>,
-) {
+pub(crate) fn done(node: &mut Node, id: RequestId, part: usize, result: Result<Offset, ErrorCode>) {
     if let Some(Pending::DeleteRecords(pending)) = node.waiting.get_mut(id)
         && let Some((_, slot)) = pending.parts.get_mut(part)
     {

@@ -6,12 +6,12 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
+use kacrab_protocol::KafkaString;
+use kacrab_protocol::generated::FetchRequestData;
 use kacrab_protocol::generated::fetch_response::{
     AbortedTransaction, FetchResponseData, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
     PartitionData,
 };
-use kacrab_protocol::generated::FetchRequestData;
-use kacrab_protocol::KafkaString;
 
 use super::Context;
 use super::waiting::{Pending, ReadPurpose};
@@ -90,8 +90,11 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestDat
                 } else {
                     Some(TopicName::from(topic.topic.as_str()))
                 };
-                let partitions =
-                    topic.partitions.iter().map(|part| prepare(node, name.as_ref(), part)).collect();
+                let partitions = topic
+                    .partitions
+                    .iter()
+                    .map(|part| prepare(node, name.as_ref(), part))
+                    .collect();
                 let name = name.unwrap_or_else(|| TopicName::from(topic.topic.as_str()));
                 Topic { name, topic_id, partitions }
             })
@@ -199,11 +202,8 @@ fn read_part(
     };
     let Some(partition) = node.partitions.get(&id) else {
         let gone = !node.meta.has_partition(id);
-        let code = if gone {
-            ErrorCode::UnknownTopicOrPartition
-        } else {
-            ErrorCode::NotLeaderOrFollower
-        };
+        let code =
+            if gone { ErrorCode::UnknownTopicOrPartition } else { ErrorCode::NotLeaderOrFollower };
         return fail(part, data, code);
     };
     if let Err(code) = check_epoch(partition, part.leader_epoch) {

@@ -74,11 +74,8 @@ enum Want {
 }
 
 pub(crate) fn handle(node: &mut Node, context: Context, request: ListOffsetsRequestData) {
-    let mut pending = PendingListOffsets {
-        version: context.version,
-        topics: Vec::new(),
-        parts: Vec::new(),
-    };
+    let mut pending =
+        PendingListOffsets { version: context.version, topics: Vec::new(), parts: Vec::new() };
     let duplicates = duplicates(&request);
     let isolation = if request.isolation_level == 1 {
         Isolation::ReadCommitted
@@ -181,12 +178,10 @@ fn look_up(node: &Node, to: &TopicPartition, asked: &Asked) -> Part {
             Some((_, last_of_batch)) => scan(last_of_batch, Want::Largest(None)),
             None => Part::Done(Ok(NOTHING)),
         },
-        timestamp => {
-            match node.store.offset_for_timestamp(id, timestamp) {
-                Some(next) => scan(next, Want::AtLeast(timestamp)),
-                None => Part::Done(Ok(NOTHING)),
-            }
-        }
+        timestamp => match node.store.offset_for_timestamp(id, timestamp) {
+            Some(next) => scan(next, Want::AtLeast(timestamp)),
+            None => Part::Done(Ok(NOTHING)),
+        },
     }
 }
 

@@ -201,7 +201,12 @@ pub(crate) fn fetch(node: &mut Node, context: &Context, request: OffsetFetchRequ
     node.respond(context.id, Response::OffsetFetch(data));
 }
 
-fn fetch_group(node: &Node, version: i16, wanted: Wanted, stable: bool) -> OffsetFetchResponseGroup {
+fn fetch_group(
+    node: &Node,
+    version: i16,
+    wanted: Wanted,
+    stable: bool,
+) -> OffsetFetchResponseGroup {
     let by_id = version >= 10;
     let group = wanted.group.as_str();
     let topics = match wanted.topics {

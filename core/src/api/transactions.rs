@@ -1,8 +1,8 @@
 //! What a transactional client asks of the coordinator: InitProducerId, AddOffsetsToTxn, EndTxn.
 
 use kacrab_protocol::generated::{
-    AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData, EndTxnRequestData,
-    EndTxnResponseData, InitProducerIdRequestData, InitProducerIdResponseData,
+    AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData, EndTxnRequestData, EndTxnResponseData,
+    InitProducerIdRequestData, InitProducerIdResponseData,
 };
 
 use super::waiting::Pending;

@@ -15,9 +15,7 @@ use crate::group::{CommitPartition, GroupError, OffsetCommit, TxnOffsets};
 use crate::io::RequestId;
 use crate::node::{Message, Node};
 use crate::partition::{Guard, Verification};
-use crate::types::{
-    CONSUMER_OFFSETS_TOPIC, NO_SEQUENCE, TopicId, TopicName, TopicPartition,
-};
+use crate::types::{CONSUMER_OFFSETS_TOPIC, NO_SEQUENCE, TopicId, TopicName, TopicPartition};
 use crate::wire::{
     Response, TxnOffsetCommitRequest, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
 };
@@ -62,11 +60,8 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: TxnOffsetCommit
         node.waiting.insert(conn, id, Pending::TxnOffsets(pending));
         return commit(node, id, None);
     }
-    let verification = node
-        .meta
-        .partition_id(&to)
-        .and_then(|id| node.partitions.get_mut(&id))
-        .map(|partition| {
+    let verification =
+        node.meta.partition_id(&to).and_then(|id| node.partitions.get_mut(&id)).map(|partition| {
             let TxnOffsets { producer_id, producer_epoch, .. } = pending.txn;
             let now_ms = node.now.wall_ms;
             partition.begin_verification(now_ms, producer_id, producer_epoch, NO_SEQUENCE, adds)

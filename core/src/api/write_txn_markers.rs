@@ -29,8 +29,7 @@ pub(crate) struct PendingMarkers {
 
 pub(crate) fn handle(node: &mut Node, context: Context, request: WriteTxnMarkersRequestData) {
     let (conn, id, version) = (context.conn, context.id, context.version);
-    let mut pending =
-        PendingMarkers { open: 0, results: BTreeMap::new(), producers: Vec::new() };
+    let mut pending = PendingMarkers { open: 0, results: BTreeMap::new(), producers: Vec::new() };
     let mut sent = Vec::new();
     for (index, marker) in request.markers.iter().enumerate() {
         pending.producers.push(marker.producer_id);

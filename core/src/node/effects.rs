@@ -16,7 +16,8 @@ use crate::partition::{AppendError, Appended, Guard, Origin};
 use crate::store::StoreEvent;
 use crate::txn::{LogAppendError, TxnEffect, TxnReply, TxnReplyTo};
 use crate::types::{
-    CONSUMER_OFFSETS_TOPIC, Marker, NO_SEQUENCE, PartitionId, TRANSACTION_STATE_TOPIC, TopicPartition,
+    CONSUMER_OFFSETS_TOPIC, Marker, NO_SEQUENCE, PartitionId, TRANSACTION_STATE_TOPIC,
+    TopicPartition,
 };
 use crate::{api, mark, txn};
 
@@ -25,10 +26,9 @@ impl Node {
     pub(super) fn settle(&mut self) {
         loop {
             while self.settle_once() {}
-            if !self.turn_is_open() && self.store.turn_bytes() == 0 {
+            if !self.close_turn() {
                 return;
             }
-            self.close_turn();
         }
     }
 
@@ -168,10 +168,9 @@ impl Node {
             Message::MarkerWritten { reply: MarkerReply::Coordinator(token), result } => {
                 self.txn.marker_done(self.now, token, result);
             }
-            Message::MarkerWritten {
-                reply: MarkerReply::Request { id, marker, to },
-                result,
-            } => api::write_txn_markers::done(self, id, marker, &to, result),
+            Message::MarkerWritten { reply: MarkerReply::Request { id, marker, to }, result } => {
+                api::write_txn_markers::done(self, id, marker, &to, result)
+            }
         }
     }
 

@@ -10,10 +10,14 @@
 mod boot;
 mod completion;
 mod effects;
-mod parked;
 mod load;
 mod message;
+mod parked;
 mod settings;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod topics;
 mod turn;
@@ -24,9 +28,9 @@ use alloc::vec::Vec;
 
 use self::boot::{Boot, Phase};
 pub(crate) use self::completion::Completion;
-pub(crate) use self::parked::AfterChange;
 pub(crate) use self::load::Loading;
 pub(crate) use self::message::{MarkerReply, Message};
+pub(crate) use self::parked::AfterChange;
 pub(crate) use self::timers::Timer;
 use self::timers::Timers;
 pub(crate) use self::turn::Refused;
@@ -149,15 +153,10 @@ impl Node {
             return None;
         }
         let unopened = self.boot.wants_to_go_on().then_some(self.now.at);
-        [
-            self.timers.next(),
-            self.txn.next_timeout(),
-            self.store.next_timeout(),
-            unopened,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.timers.next(), self.txn.next_timeout(), self.store.next_timeout(), unopened]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Leaves an answer for the driver.

@@ -37,12 +37,7 @@ impl Node {
         topics: Vec<TopicName>,
     ) {
         let then = Then::Resume(Box::new(request));
-        self.after_change.push(AfterChange {
-            context,
-            created: topics,
-            deleted: Vec::new(),
-            then,
-        });
+        self.after_change.push(AfterChange { context, created: topics, deleted: Vec::new(), then });
     }
 
     /// Answers a CreateTopics when its topics are decided.

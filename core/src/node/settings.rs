@@ -27,9 +27,7 @@ pub(super) fn txn(config: &BrokerConfig) -> TxnConfig {
         max_timeout_ms: config.transaction_max_timeout_ms,
         id_expiration_ms: i64::from(config.transactional_id_expiration_ms),
         abort_sweep_ms: ms(config.transaction_abort_timed_out_transaction_cleanup_interval_ms),
-        expiry_sweep_ms: ms(
-            config.transaction_remove_expired_transaction_cleanup_interval_ms,
-        ),
+        expiry_sweep_ms: ms(config.transaction_remove_expired_transaction_cleanup_interval_ms),
         two_phase_commit: config.transaction_two_phase_commit_enable,
         transaction_version: config.transaction_version,
         max_tombstone_batch_bytes: usize::try_from(tombstones).unwrap_or(0),

@@ -99,20 +99,19 @@ impl Node {
     /// Ends the open turn: its appends are one frame of the journal. A turn that appended nothing
     /// and yet lets something wait (a duplicate of a batch that is not on disk itself) waits for
     /// the newest turn, or for nothing.
-    pub(super) fn close_turn(&mut self) {
+    /// False when there was nothing to end.
+    pub(super) fn close_turn(&mut self) -> bool {
         let waiting = core::mem::take(&mut self.open_turn);
         if let Some(turn) = self.store.end_turn() {
             self.unpersisted.push_back((turn, waiting));
+        } else if waiting.is_empty() {
+            return false;
         } else if let Some((_, newest)) = self.unpersisted.back_mut() {
             newest.extend(waiting);
         } else {
             self.complete(waiting);
         }
-    }
-
-    /// Whether something waits that nothing was appended for.
-    pub(super) fn turn_is_open(&self) -> bool {
-        !self.open_turn.is_empty()
+        true
     }
 
     pub(super) fn turns_persisted(&mut self, through: TurnId) {

@@ -335,4 +335,3 @@ fn made_durable(log: &mut Log, image: &LogImage) {
         live.txn.durable = live.txn.durable.max(segment.txn.length as usize);
     }
 }
-

@@ -148,9 +148,8 @@ impl LogImage {
         let offset = input.try_get_i64().ok()?;
         let file = file(input)?;
         let snapshot = (offset >= 0).then_some(SnapshotImage { offset, file });
-        let leader_epochs = list(input, |input| {
-            Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?))
-        })?;
+        let leader_epochs =
+            list(input, |input| Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?)))?;
         let segments = list(input, SegmentImage::decode)?;
         if segments.is_empty() {
             return None;
@@ -170,6 +169,19 @@ impl LogImage {
 }
 
 impl SegmentImage {
+    /// A segment without records.
+    pub(super) fn empty(base: Offset) -> Self {
+        Self {
+            base,
+            size: 0,
+            max_timestamp: -1,
+            max_timestamp_offset: -1,
+            index: FileImage::default(),
+            time: FileImage::default(),
+            txn: FileImage::default(),
+        }
+    }
+
     fn decode(input: &mut &[u8]) -> Option<Self> {
         Some(Self {
             base: input.try_get_i64().ok()?,
@@ -254,7 +266,11 @@ mod tests {
     fn the_bytes_stay_as_they_are() {
         let bytes = image().encode();
         let hex: String = bytes.iter().map(|b| alloc::format!("{b:02x}")).collect();
-        let golden = "564443500001@";
+        let golden = "564443500001cbff8ddd0000000000000003000000000000004d0000000100000000000000000000\
+                      00000000000500000002000174000010000000000000000001000000000000000900000000000000\
+                      0009000000300000c0de000000010000000400000000000000000000000100000000000000000000\
+                      00000000012c00000000000003e80000000000000008000000080000c0de0000000c0000c0de0000\
+                      00220000c0de00000001000000000000000000000000000000060006676f6e652d30";
         assert_eq!(hex, golden);
     }
 

@@ -287,7 +287,7 @@ mod tests {
             Entry::LogStart { id: ID, offset: 5 },
             Entry::Delete { id: ID },
         ];
-        let golden = "564a46310000004e3edd9f7c00000000000000020000000000000009\
+        let golden = "564a46310000004efb7b889b00000000000000020000000000000009\
                       00000000000000080200000000000000000000000000000a0b000000\
                       070000040000017404000000000000000000000000000\
                       00a0b0000000700000000000000050300000000000000000000000000000a0b00000007";
@@ -343,7 +343,8 @@ mod tests {
     #[test]
     fn what_a_failed_write_left_is_never_taken_behind_its_successor() {
         // Frames 5 and 6 failed as one write; 7 has the length of 5 and lies over it.
-        let stale = [written(place(1, 5, 4), &start(1)), written(place(1, 6, 5), &start(2))].concat();
+        let stale =
+            [written(place(1, 5, 4), &start(1)), written(place(1, 6, 5), &start(2))].concat();
         let new = written(place(1, 7, 4), &start(3));
         let mut file = stale.clone();
         file[..new.len()].copy_from_slice(&new);

@@ -6,10 +6,10 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::AbortedTxn;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
-use crate::partition::AbortedTxn;
 use super::segment::Segment;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
@@ -52,6 +52,8 @@ pub(super) struct Log {
     pub(super) in_flight: usize,
     /// Whether a write, or a step of creating the folder, is in flight.
     pub(super) busy: bool,
+    /// Whether it is in line for writing.
+    pub(super) queued: bool,
     pub(super) snapshot: Option<SnapshotImage>,
     /// Offsets of the snapshot files there are, ascending.
     pub(super) snapshots: Vec<Offset>,
@@ -76,6 +78,7 @@ impl Log {
             unwritten: 0,
             in_flight: 0,
             busy: false,
+            queued: false,
             snapshot: None,
             snapshots: Vec::new(),
             leader_epochs: Vec::new(),

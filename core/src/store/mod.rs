@@ -39,7 +39,7 @@ mod testing;
 mod tests;
 mod writeback;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque, btree_map};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -502,7 +502,9 @@ impl Store {
             }
             // The write is followed by a sync; which of them failed the system does not say, so
             // the worse is assumed.
-            Err(error) if error != FileError::NoSpace && self.config.durability == Durability::Fsync => {
+            Err(error)
+                if error != FileError::NoSpace && self.config.durability == Durability::Fsync =>
+            {
                 self.journal.fail(StorageError::Io);
                 self.fault(String::from("a write and sync of the journal failed"));
             }
@@ -529,9 +531,9 @@ impl Store {
                 self.cache.evict(&mut self.logs);
             }
             Entry::Create { id, topic, segment_bytes } => {
-                if !self.logs.contains_key(&id) {
+                if let btree_map::Entry::Vacant(slot) = self.logs.entry(id) {
                     let topic = TopicPartition::new(topic, id.partition);
-                    self.logs.insert(id, Log::new(id, topic, segment_bytes));
+                    slot.insert(Log::new(id, topic, segment_bytes));
                     self.dirty.insert(id);
                     self.want_write(id);
                 }

@@ -195,7 +195,10 @@ enum Cut {
     /// The batches asked for.
     Found(Vec<Bytes>),
     /// Nothing yet: go on after `skipped` bytes, with at least `size` bytes.
-    Further { skipped: u64, size: u64 },
+    Further {
+        skipped: u64,
+        size: u64,
+    },
     Damaged,
 }
 

@@ -155,7 +155,7 @@ impl RecoverLog {
     /// Lists the folder, removes what the checkpoint does not know, and finds the segments.
     fn open(&mut self, script: &mut Script) -> Result<(), Stop> {
         let start = self.start_offset();
-        let images = self.plan.image.as_ref().map(|image| live_segments(&image.segments, start));
+        let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
         let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
         let folder = self.folder.as_str();
         let (bases, sizes, snapshots, epochs) = script.run(|script| {
@@ -396,8 +396,13 @@ impl RecoverLog {
     }
 }
 
-/// The segments of a checkpoint that are not wholly below the log's start.
-fn live_segments(segments: &[SegmentImage], start: Offset) -> Vec<SegmentImage> {
+/// The segments of a checkpoint that are not wholly below the log's start; the files of the others
+/// may be gone already. When all are, an empty one where the checkpoint's records end.
+fn live_segments(image: &LogImage, start: Offset) -> Vec<SegmentImage> {
+    let segments = &image.segments;
+    if start >= image.log_end && segments.iter().any(|segment| segment.size > 0) {
+        return alloc::vec![SegmentImage::empty(image.log_end)];
+    }
     let below = segments.windows(2).take_while(|pair| pair[1].base <= start).count();
     segments[below..].to_vec()
 }

@@ -30,9 +30,11 @@ const METADATA_BYTES_MAX: u32 = 1024;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Step {
-    /// The data folder and the checkpoint file.
+    /// The data folder.
     #[default]
     Root,
+    /// The checkpoint file.
+    Checkpoint,
     /// One of the journal files.
     Journal(usize),
     /// What logs there are.
@@ -51,7 +53,6 @@ pub(super) struct Recovery {
     names: Vec<String>,
     checkpoint: Option<Image>,
     checkpoint_bytes: BytesMut,
-    root_was_listed: bool,
     scan: Scan,
     scanned: u64,
     /// What each journal file holds.
@@ -114,7 +115,8 @@ impl Store {
     /// Runs one step; `true` when it was the last.
     fn recovery_step(&mut self, recovery: &mut Recovery) -> Result<bool, Stop> {
         match &mut recovery.step {
-            Step::Root => recovery.read_root(self.config.scan_chunk_bytes)?,
+            Step::Root => recovery.read_root()?,
+            Step::Checkpoint => recovery.read_checkpoint(self.config.scan_chunk_bytes)?,
             Step::Journal(file) => {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
@@ -186,24 +188,29 @@ impl Store {
 }
 
 impl Recovery {
-    fn read_root(&mut self, chunk: u32) -> Result<(), Stop> {
+    fn read_root(&mut self) -> Result<(), Stop> {
+        self.names = self.script.run(|script| {
+            script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
+            script.list("")
+        })?;
+        self.step = if self.names.iter().any(|name| name == files::CHECKPOINT) {
+            Step::Checkpoint
+        } else {
+            mark!(RecoveryNoCheckpoint);
+            Step::Journal(0)
+        };
+        Ok(())
+    }
+
+    fn read_checkpoint(&mut self, chunk: u32) -> Result<(), Stop> {
         let path = FilePath::from(files::CHECKPOINT);
         let position = self.checkpoint_bytes.len() as u64;
-        if !self.root_was_listed {
-            self.names = self.script.run(|script| {
-                script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
-                script.list("")
-            })?;
-            self.root_was_listed = true;
+        let part = self.script.run(|script| script.read(&path, position, chunk))?;
+        self.checkpoint_bytes.extend_from_slice(&part);
+        if part.len() as u64 == u64::from(chunk) {
+            return Ok(());
         }
-        if self.names.iter().any(|name| name == files::CHECKPOINT) {
-            let part = self.script.run(|script| script.read(&path, position, chunk))?;
-            self.checkpoint_bytes.extend_from_slice(&part);
-            if part.len() as u64 == u64::from(chunk) {
-                return Ok(());
-            }
-            self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
-        }
+        self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
         if self.checkpoint.is_none() {
             mark!(RecoveryNoCheckpoint);
         }
@@ -264,8 +271,9 @@ impl Recovery {
             if place.sequence <= last {
                 continue;
             }
-            let follows = if tail.is_empty() { place.previous <= last } else { place.previous == last };
-            if !follows && !(fresh && tail.is_empty()) {
+            let follows =
+                if tail.is_empty() { place.previous <= last } else { place.previous == last };
+            if !(follows || (fresh && tail.is_empty())) {
                 if durability == Durability::Os {
                     break;
                 }
@@ -294,16 +302,22 @@ impl Recovery {
         let unknown = self.unknown_folders(&known)?;
         let (frames, last) = self.tail(config.durability)?;
         let mut gone: BTreeSet<(TopicId, String)> = image.removed.into_iter().collect();
-        let created: BTreeSet<PartitionId> = frames
+        // A folder that a log created since the checkpoint goes to is wiped for it, whatever the
+        // removal of an earlier log of that name has left.
+        let created: BTreeSet<String> = frames
             .iter()
             .flat_map(|frame| &frame.entries)
-            .filter(|entry| matches!(entry, Entry::Create { .. }))
-            .map(Entry::id)
+            .filter_map(|entry| match entry {
+                Entry::Create { id, topic, .. } => {
+                    Some(files::folder(&TopicPartition::new(topic.clone(), id.partition)))
+                }
+                _ => None,
+            })
             .collect();
         for (topic, topic_id) in unknown {
             let id = PartitionId { topic_id, partition: topic.partition };
             let folder = files::folder(&topic);
-            if !gone.contains(&(topic_id, folder)) && !created.contains(&id) {
+            if !created.contains(&folder) && !gone.contains(&(topic_id, folder)) {
                 plans.insert(id, LogPlan::found(id, topic));
             }
         }
@@ -394,7 +408,6 @@ fn allocate(script: &mut Script, bytes: u64) -> Result<(), Stop> {
     script.ask(FileOp::SyncFolder { folder: FilePath::from("") })?;
     Ok(())
 }
-
 
 /// Kinds of file a segment has.
 pub(super) const SEGMENT_KINDS: [Kind; 4] =

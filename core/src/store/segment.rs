@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use bytes::{Buf, BufMut};
 
-use crate::partition::AbortedTxn;
+use super::AbortedTxn;
 use crate::batch::BatchHeader;
 use crate::types::Offset;
 
@@ -192,9 +192,12 @@ impl Segment {
     }
 
     fn last_indexed_position(&self) -> u64 {
-        self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(0, |[_, _, _, _, a, b, c, d]| {
-            u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
-        })
+        self.index.bytes.as_chunks::<INDEX_ENTRY>().0.last().map_or(
+            0,
+            |[_, _, _, _, a, b, c, d]| {
+                u64::from(u32::from_be_bytes([*a, *b, *c, *d])).min(self.size)
+            },
+        )
     }
 
     fn relative(&self, offset: Offset) -> i32 {

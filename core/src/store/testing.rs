@@ -279,6 +279,13 @@ impl FakeDisk {
     fn sync_folder(&mut self, folder: &str) {
         let inside = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder;
         self.durable_names.retain(|path, _| !inside(path) || self.files.contains_key(path));
+        if folder.is_empty() {
+            // The removal of a folder is an entry of its parent.
+            let folders = &self.folders;
+            self.durable_names.retain(|path, _| {
+                path.rsplit_once('/').is_none_or(|(folder, _)| folders.contains(folder))
+            });
+        }
         for (path, file) in self.files.iter_mut().filter(|(path, _)| inside(path)) {
             file.synced_name = true;
             self.durable_names.insert(path.clone(), file.clone());

@@ -47,7 +47,10 @@ impl Removal {
 impl Store {
     /// Puts a log in line for writing.
     pub(super) fn want_write(&mut self, id: PartitionId) {
-        if !self.to_write.contains(&id) {
+        if let Some(log) = self.logs.get_mut(&id)
+            && !log.queued
+        {
+            log.queued = true;
             self.to_write.push_back(id);
         }
     }
@@ -70,11 +73,13 @@ impl Store {
             }
             let Some(id) = self.to_write.pop_front() else { return };
             let Some(log) = self.logs.get_mut(&id) else { continue };
+            log.queued = false;
             // A deleted log may have left a folder of the same name; it goes first.
             let occupied = |removal: &Removal| {
                 removal.folder.as_ref().is_some_and(|(_, folder)| *folder == log.folder_name)
             };
             if log.folder == Folder::Absent && self.removals.iter().any(occupied) {
+                log.queued = true;
                 self.to_write.push_back(id);
                 continue;
             }
@@ -123,9 +128,7 @@ impl Store {
 fn next_op(log: &mut Log) -> Option<FileOp> {
     match log.folder {
         Folder::Absent => {
-            return Some(FileOp::CreateFolder {
-                folder: FilePath::from(log.folder_name.as_str()),
-            });
+            return Some(FileOp::CreateFolder { folder: FilePath::from(log.folder_name.as_str()) });
         }
         Folder::Bare => {
             let text = files::partition_metadata(log.id.topic_id);

@@ -48,7 +48,11 @@ impl PartResult {
 
     pub(super) fn fault(fault: &BatchFault) -> Self {
         Self {
-            record_errors: fault.record().map(|index| (index, alloc::format!("{fault}"))).into_iter().collect(),
+            record_errors: fault
+                .record()
+                .map(|index| (index, alloc::format!("{fault}")))
+                .into_iter()
+                .collect(),
             ..Self::message(fault.into(), alloc::format!("{fault}"))
         }
     }
@@ -148,9 +152,10 @@ pub(super) fn finish_if_done(node: &mut Node, id: RequestId) {
 fn respond(node: &mut Node, pending: PendingProduce) {
     let id = pending.context.id;
     if pending.acks == 0 {
-        let failed = pending.parts.iter().any(|part| {
-            part.result.as_ref().is_some_and(|result| result.code != ErrorCode::None)
-        });
+        let failed = pending
+            .parts
+            .iter()
+            .any(|part| part.result.as_ref().is_some_and(|result| result.code != ErrorCode::None));
         return node.output(if failed {
             mark!(UnacknowledgedProduceFailed);
             Output::Disconnect { id, reason: "a Produce with acks=0 failed" }

@@ -10,11 +10,11 @@ mod verify;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub(crate) use self::answer::{failed, persisted, timed_out};
 use self::answer::{PartResult, fail_request, finish_if_done};
+pub(crate) use self::answer::{failed, persisted, timed_out};
 pub(crate) use self::verify::{retry_concurrent, verified, verify_again};
-use super::waiting::Pending;
 use super::Context;
+use super::waiting::Pending;
 use crate::batch::{BatchFault, BatchHeader, CheckedBatch, FaultScope, Screened};
 use crate::config::BrokerConfig;
 use crate::error::ErrorCode;
@@ -99,9 +99,8 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: ProduceRequest)
     let conn = context.conn;
     let sets = || request.topics.iter().flat_map(|topic| &topic.partitions).map(|(_, set)| set);
     let transactional = sets().any(Screened::is_transactional);
-    let corrupt = sets().any(
-        |set| matches!(set, Screened::Fault(fault) if fault.scope() == FaultScope::Request),
-    );
+    let corrupt = sets()
+        .any(|set| matches!(set, Screened::Fault(fault) if fault.scope() == FaultScope::Request));
     let timeout_ms = u64::try_from(request.timeout_ms).unwrap_or(0);
     let mut pending = prepare(node, context, request);
     pending.deadline = node.now.at.after_ms(timeout_ms);

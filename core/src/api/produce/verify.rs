@@ -114,7 +114,9 @@ fn refusal(code: ErrorCode, version: i16) -> Option<PartResult> {
     let later = |code: ErrorCode| {
         PartResult::message(
             ErrorCode::NotEnoughReplicas,
-            alloc::format!("Unable to verify the partition has been added to the transaction. Underlying error: {code}"),
+            alloc::format!(
+                "Unable to verify the partition has been added to the transaction. Underlying error: {code}"
+            ),
         )
     };
     Some(match code {

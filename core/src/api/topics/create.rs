@@ -4,11 +4,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
+use kacrab_protocol::generated::CreateTopicsRequestData;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;
 use kacrab_protocol::generated::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponseData,
 };
-use kacrab_protocol::generated::CreateTopicsRequestData;
 
 use crate::api::Context;
 use crate::api::waiting::Pending;

@@ -88,7 +88,10 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
             rack: None,
             ..Default::default()
         }],
-        cluster_id: node.meta.cluster_id().map(|id| KafkaString::from(alloc::string::String::from(id))),
+        cluster_id: node
+            .meta
+            .cluster_id()
+            .map(|id| KafkaString::from(alloc::string::String::from(id))),
         controller_id: node.config.node_id,
         topics,
         cluster_authorized_operations: NO_OPERATIONS,

@@ -64,7 +64,7 @@ struct Broker(Child);
 impl Broker {
     fn start(torture: &Torture, address: &str, data: &Path) -> io::Result<Self> {
         let mut command = Command::new(&torture.program);
-        command.args(["--log", "warn", "serve", "--listen", address, "--data"]).arg(data);
+        command.args(["serve", "--log", "warn", "--listen", address, "--data"]).arg(data);
         for setting in &torture.settings {
             command.args(["-o", setting]);
         }

@@ -53,12 +53,12 @@ use self::journal::Journal;
 use self::log::Log;
 use self::read::PendingRead;
 pub use self::recovered::{BatchSummary, RecoveredLog};
-use crate::partition::AbortedTxn;
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
 use crate::io::{FileError, FileOp, FilePath, FileResult, Lane, Ticket};
 use crate::mark;
+use crate::partition::AbortedTxn;
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicPartition};
 

@@ -6,14 +6,14 @@
 //! that stalls inside a frame, or does not take its answer, is cut, so that it cannot keep what
 //! it drew (`frame_deadline`).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::ConnId;
@@ -21,8 +21,8 @@ use verdict_core::wire::{self, Decoded, Limits, RequestHeader, Response, WireErr
 
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Answer, Ask, Event};
+use crate::places::{Place, Places};
 use crate::serve::{self, Phase};
-use crate::settings::Settings;
 
 /// Time a peer has for a frame or an answer of no size at all.
 const TRANSFER_GRACE: Duration = Duration::from_secs(30);
@@ -31,33 +31,34 @@ const TRANSFER_BYTES_PER_SECOND: u64 = 64 * 1024;
 
 /// What all connections of one life share.
 pub(crate) struct Shared {
-    settings: Settings,
     limits: Limits,
+    max_idle: Option<Duration>,
     events: mpsc::Sender<Event>,
-    places: Arc<Semaphore>,
+    places: Places,
     requests: Budget,
     answers: Budget,
 }
 
 impl Shared {
     pub(crate) fn new(
-        settings: Settings,
+        max_idle: Option<Duration>,
         broker: &BrokerConfig,
         events: mpsc::Sender<Event>,
     ) -> Self {
+        let inflight = usize::try_from(broker.verdict_inflight_bytes).unwrap_or(usize::MAX);
         Self {
-            limits: settings.wire_limits(broker),
-            places: Arc::new(Semaphore::new(settings.max_connections)),
-            requests: Budget::new(settings.inflight_bytes),
-            answers: Budget::new(settings.inflight_bytes),
-            settings,
+            limits: Limits::from(broker),
+            max_idle,
+            places: Places::new(broker),
+            requests: Budget::new(inflight),
+            answers: Budget::new(inflight),
             events,
         }
     }
 
-    /// A place for one more connection, if there is one.
-    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.places).try_acquire_owned().ok()
+    /// A place for one more connection from this address, if there is one.
+    pub(crate) fn place(&self, peer: IpAddr) -> Result<Place, &'static str> {
+        self.places.take(peer)
     }
 }
 
@@ -127,7 +128,7 @@ pub(crate) async fn serve(
 ) {
     // Answers are written whole; waiting for more of them helps nobody.
     stream.set_nodelay(true).unwrap_or(());
-    let frames = FrameReader::new(shared.settings.request_max_bytes);
+    let frames = FrameReader::new(shared.limits.max_request_bytes as usize);
     let mut cut = phase.clone();
     let mut conn =
         Connection { shared: &shared, id, stream, frames, phase, last: None, out: BytesMut::new() };
@@ -191,12 +192,18 @@ impl Connection<'_> {
     /// Waits for the next request, which is when a connection may be idle and a stop closes it.
     async fn next_length(&mut self) -> Result<usize, End> {
         let length = self.frames.length(&mut self.stream);
-        let length = tokio::select! {
-            biased;
-            () = serve::reached(&mut self.phase, Phase::Stop) => return Err(End::Stop),
-            length = timeout(self.shared.settings.max_idle, length) => length,
+        let idle = async {
+            match self.shared.max_idle {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
         };
-        length.map_err(|_| End::Idle)??.ok_or(End::Peer)
+        tokio::select! {
+            biased;
+            () = serve::reached(&mut self.phase, Phase::Stop) => Err(End::Stop),
+            length = length => length?.ok_or(End::Peer),
+            () = idle => Err(End::Idle),
+        }
     }
 
     /// Decodes a frame, hands it to the node and waits for what becomes of it, noticing when the

@@ -151,19 +151,6 @@ impl Bench {
         }
     }
 
-    /// Lets time pass, with the ticks that are due in it.
-    pub(crate) fn pass_ms(&mut self, ms: u64) {
-        let end = self.now.at.after_ms(ms);
-        while let Some(at) = self.node.next_timeout().filter(|at| *at <= end) {
-            let at = at.max(self.now.at);
-            self.now.wall_ms += i64::try_from(at.ms_since(self.now.at)).unwrap();
-            self.now.at = Timestamp(at.0 + 1);
-            self.input(Input::Tick);
-        }
-        self.now.wall_ms += i64::try_from(end.ms_since(self.now.at)).unwrap();
-        self.now.at = self.now.at.max(end);
-    }
-
     /// Sends a request; its answer once it is there.
     pub(crate) fn send(&mut self, version: i16, request: Request) -> RequestId {
         self.next_request += 1;

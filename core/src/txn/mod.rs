@@ -20,6 +20,7 @@ mod describe;
 mod end;
 mod error;
 mod expiry;
+pub mod fuzz;
 mod init;
 mod list;
 mod markers;

@@ -206,6 +206,8 @@ marks! {
     LogCreationFailed = "node.log_creation_failed",
     /// A coordinator's log could not be read.
     LoadFailed = "node.load_failed",
+    /// A CreateTopics met the creation of the same topic still being written.
+    CreationMetAnother = "api.topics.creation_met_another",
     /// A Produce waited longer than its timeout.
     ProduceTimedOut = "api.produce.timed_out",
     /// A Produce with acks=0 failed, so its connection was closed.

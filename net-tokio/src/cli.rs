@@ -12,9 +12,10 @@ use tokio::sync::watch;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use verdict_core::config::{ConfigWarning, is_ignored, split};
 
 use crate::files::{DataDir, DataDirError, DiskFiles};
-use crate::properties;
+use crate::listeners::{Listeners, host_and_port};
 use crate::serve::{Env, Phase, ServeError, serve};
 use crate::settings::Settings;
 use crate::torture::{self, Torture};
@@ -32,9 +33,12 @@ pub const EXIT_VIOLATION: u8 = 5;
 /// Exit code after a second signal.
 pub const EXIT_SECOND_SIGNAL: u8 = 130;
 
+/// The data directory when none is given.
+const DATA_DIR: &str = "./verdict-data";
+
 /// Kafka-compatible, exactly-once broker. Without a verb it serves.
 #[derive(Debug, Parser)]
-#[command(name = "verdict", version, args_conflicts_with_subcommands = true)]
+#[command(name = "verdict", version)]
 #[command(after_help = "Exit codes: 0 stopped cleanly, 1 failed, 2 bad command line or settings, \
     3 address in use, 4 data directory in use, 5 torture found a violation, 130 stopped at once \
     by a second signal.")]
@@ -56,7 +60,7 @@ enum Verb {
     Torture(TortureArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Eq, Args)]
 struct ServeArgs {
     /// Address to listen on; port 0 asks for a free one [default: 127.0.0.1:9092]
     #[arg(long, value_name = "HOST:PORT")]
@@ -64,9 +68,9 @@ struct ServeArgs {
     /// Address that clients are told to connect to [default: where it listens]
     #[arg(long, value_name = "HOST:PORT", value_parser = host_and_port)]
     advertise: Option<(String, u16)>,
-    /// Data directory, created when absent
-    #[arg(long, value_name = "DIR", default_value = "./verdict-data")]
-    data: PathBuf,
+    /// Data directory, created when absent [default: ./verdict-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Keep nothing: a temporary data directory, removed at the end; implies --durability os
     #[arg(long, conflicts_with = "data")]
     ephemeral: bool,
@@ -132,6 +136,9 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     start_log(cli.log);
     let done = match cli.verb {
+        Some(_) if cli.serve != ServeArgs::default() => {
+            Err(Failure::new(EXIT_CONFIG, "options go after the verb; only --log may go before it"))
+        }
         Some(Verb::Serve(args)) => run_serve(args),
         Some(Verb::Torture(args)) => run_torture(args),
         None => run_serve(cli.serve),
@@ -152,12 +159,6 @@ fn start_log(filter: Targets) {
     tracing_subscriber::registry().with(lines).with(filter).init();
 }
 
-fn host_and_port(text: &str) -> Result<(String, u16), String> {
-    let (host, port) = text.rsplit_once(':').ok_or("expected HOST:PORT")?;
-    let port = port.parse().map_err(|_| format!("`{port}` is not a port"))?;
-    Ok((host.trim_start_matches('[').trim_end_matches(']').to_owned(), port))
-}
-
 fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let settings = settings(&args)?;
     // Kept to the end: dropping it removes the directory.
@@ -167,7 +168,8 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     } else {
         None
     };
-    let root = temporary.as_ref().map_or(args.data.as_path(), |dir| dir.path());
+    let given = args.data.as_deref().unwrap_or(Path::new(DATA_DIR));
+    let root = temporary.as_ref().map_or(given, |dir| dir.path());
     let files = Arc::new(DiskFiles::new(DataDir::open(root)?));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -176,15 +178,17 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let (phase, phases) = watch::channel(Phase::Run);
     let place = root.display().to_string();
     let kept = if args.ephemeral { "until it stops" } else { "for good" };
+    let durability = settings.broker.get("verdict.durability").unwrap_or_default();
     let env = Env {
         files,
         entropy: entropy().map_err(|error| Failure::new(EXIT_FAILURE, error))?,
         phase: phases,
         on_ready: Box::new(move |address| {
             let mut stdout = std::io::stdout().lock();
-            writeln!(stdout, "verdict listens on {address} and stores in {place} {kept}")
-                .and_then(|()| stdout.flush())
-                .unwrap_or(());
+            let line = format!(
+                "verdict listens on {address} and stores in {place} {kept}, durability {durability}"
+            );
+            writeln!(stdout, "{line}").and_then(|()| stdout.flush()).unwrap_or(());
         }),
     };
     runtime
@@ -240,10 +244,17 @@ fn settings(args: &ServeArgs) -> Result<Settings, Failure> {
         read_settings_file(&mut settings, path)?;
     }
     for setting in &args.set {
-        let (key, value) = properties::split(setting);
+        let (key, value) = split(setting);
         settings
             .set(key, value)
             .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("-o {setting}: {error}")))?;
+        if is_ignored(key) && !Listeners::is_one(key) {
+            tracing::warn!("{}", ConfigWarning { name: key.to_owned() });
+        }
+    }
+    let warnings = settings.finish().map_err(|error| Failure::new(EXIT_CONFIG, error))?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
     }
     if let Some(listen) = &args.listen {
         host_and_port(listen).map_err(|error| {
@@ -267,10 +278,11 @@ fn read_settings_file(settings: &mut Settings, path: &Path) -> Result<(), Failur
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("{name}: {error}")))?;
-    for property in properties::parse(&text) {
-        settings.set(&property.key, &property.value).map_err(|error| {
-            Failure::new(EXIT_CONFIG, format_args!("{name}, line {}: {error}", property.line))
-        })?;
+    let warnings = settings
+        .apply_properties(&text)
+        .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("{name}, {error}")))?;
+    for warning in warnings {
+        tracing::warn!("{name}: {warning}");
     }
     Ok(())
 }

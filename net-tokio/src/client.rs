@@ -17,7 +17,7 @@ use verdict_core::wire::{Request, Response, WireError, client};
 
 use crate::frame::{FrameError, FrameReader};
 
-pub use self::producer::{Producer, Protocol};
+pub use self::producer::{Kind, Producer, Protocol};
 pub use self::reader::read_committed;
 
 /// How long a call may take before its outcome counts as unknown.

@@ -24,8 +24,6 @@ use crate::settings::Settings;
 
 /// How long requests that are in the node when a stop begins may take to be answered.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
-/// Requests that may queue before the node; beyond, connections wait, and so do their peers.
-const QUEUED_REQUESTS_MAX: usize = 1_024;
 /// Rest after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
@@ -86,7 +84,7 @@ pub async fn serve(settings: Settings, env: Env) -> Result<(), ServeError> {
     let listener = listen(&settings.listen).await?;
     let local = listener.local_addr().map_err(|error| listen_error(&settings.listen, error))?;
     let broker = settings.broker_config(local, env.entropy);
-    let mut life = Life::start(settings, broker, &env)?;
+    let mut life = Life::start(settings.max_idle(), broker, &env)?;
     let mut phase = env.phase.clone();
     let mut on_ready = Some(env.on_ready);
     loop {
@@ -141,14 +139,20 @@ struct Life {
 }
 
 impl Life {
-    fn start(settings: Settings, broker: BrokerConfig, env: &Env) -> Result<Self, ServeError> {
+    fn start(
+        max_idle: Option<Duration>,
+        broker: BrokerConfig,
+        env: &Env,
+    ) -> Result<Self, ServeError> {
         let clock = Clock::start();
         let (urgent, urgent_inputs) = mpsc::unbounded_channel();
-        let (events, event_inputs) = mpsc::channel(QUEUED_REQUESTS_MAX);
+        // Beyond them connections wait, and so do their peers.
+        let queued_max = usize::try_from(broker.queued_max_requests).unwrap_or(1);
+        let (events, event_inputs) = mpsc::channel(queued_max);
         let (notice, notices) = mpsc::unbounded_channel();
         let (lanes, mut workers) =
             Lanes::start(&env.files, &urgent, &env.phase).map_err(ServeError::Thread)?;
-        let shared = Arc::new(Shared::new(settings, &broker, events));
+        let shared = Arc::new(Shared::new(max_idle, &broker, events));
         let node_loop = NodeLoop {
             node: Node::new(broker),
             clock,
@@ -166,9 +170,12 @@ impl Life {
     }
 
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
-        let Some(place) = self.shared.place() else {
-            tracing::warn!(%peer, "refused a connection: max.connections are open");
-            return;
+        let place = match self.shared.place(peer.ip()) {
+            Ok(place) => place,
+            Err(reason) => {
+                tracing::warn!(%peer, reason, "refused a connection");
+                return;
+            }
         };
         self.last_conn += 1;
         let id = ConnId(self.last_conn);

@@ -1,20 +1,13 @@
-//! What a server is told: the adapter's own settings, and the core's under Kafka's names.
+//! What a server is told: the core's settings under Kafka's names, and where to listen.
+//!
+//! A property has one owner: [`BrokerConfig`] has all but those of [`Listeners`].
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use verdict_core::config::BrokerConfig;
-use verdict_core::wire::Limits;
+use verdict_core::config::{BrokerConfig, ConfigError, FileError, entries};
 
-/// Kafka's default of `socket.request.max.bytes`.
-const REQUEST_MAX_BYTES: usize = 104_857_600;
-/// Default of `verdict.inflight.bytes`: five of the largest requests.
-const INFLIGHT_BYTES: usize = 512 * 1024 * 1024;
-/// Kafka's default of `connections.max.idle.ms`.
-const MAX_IDLE_MS: u64 = 600_000;
-/// Default of `max.connections`. Kafka's is no limit; ours keeps clear of the usual limit of
-/// file descriptors.
-const MAX_CONNECTIONS: usize = 10_000;
+use crate::listeners::{self, HostPort, Listeners};
 
 /// Everything a server needs to know before it starts.
 #[derive(Clone, Debug)]
@@ -22,18 +15,11 @@ pub struct Settings {
     /// `HOST:PORT` to listen on; port 0 asks for a free one.
     pub listen: String,
     /// Host and port that clients are told; `None` stands for where the server listens.
-    pub advertise: Option<(String, u16)>,
-    /// `socket.request.max.bytes`: largest frame.
-    pub request_max_bytes: usize,
-    /// `verdict.inflight.bytes`: bytes of all requests being worked on, and of all answers being
-    /// written.
-    pub inflight_bytes: usize,
-    /// `max.connections`.
-    pub max_connections: usize,
-    /// `connections.max.idle.ms`.
-    pub max_idle: Duration,
+    pub advertise: Option<HostPort>,
     /// The core's settings. Address and entropy are filled in at the start of a life.
     pub broker: BrokerConfig,
+    /// The properties that decide where to listen; [`Self::finish`] turns them into the first two.
+    pub listeners: Listeners,
 }
 
 impl Default for Settings {
@@ -41,55 +27,69 @@ impl Default for Settings {
         Self {
             listen: "127.0.0.1:9092".to_owned(),
             advertise: None,
-            request_max_bytes: REQUEST_MAX_BYTES,
-            inflight_bytes: INFLIGHT_BYTES,
-            max_connections: MAX_CONNECTIONS,
-            max_idle: Duration::from_millis(MAX_IDLE_MS),
             broker: BrokerConfig::default(),
+            listeners: Listeners::default(),
         }
     }
 }
 
-/// Why a setting is refused.
+/// Why settings are refused. Each names its culprit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {reason}")]
-pub struct SettingError {
-    /// The key.
-    pub key: String,
-    /// What is wrong, without the key.
-    pub reason: String,
+pub enum SettingError {
+    /// A property, or two that do not go together.
+    #[error(transparent)]
+    Property(#[from] ConfigError),
+    /// A line of a settings file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Where to listen.
+    #[error("{0}")]
+    Listeners(String),
 }
 
 impl Settings {
     /// Sets one property by its name.
     ///
     /// # Errors
-    /// An unknown key or an unfit value.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
-        let refuse = |reason: String| SettingError { key: key.to_owned(), reason };
-        match key {
-            "socket.request.max.bytes" => {
-                self.request_max_bytes =
-                    number(value, 1, i32::MAX as u64).map_err(refuse)? as usize;
-            }
-            "verdict.inflight.bytes" => {
-                self.inflight_bytes = number(value, 1, 1 << 40).map_err(refuse)? as usize;
-            }
-            "max.connections" => {
-                self.max_connections = number(value, 1, i32::MAX as u64).map_err(refuse)? as usize;
-            }
-            "connections.max.idle.ms" => {
-                // Kafka: a negative value switches the limit off.
-                let ms = if value.trim().starts_with('-') {
-                    i64::MAX as u64 / 1_000
-                } else {
-                    number(value, 0, i64::MAX as u64 / 1_000).map_err(refuse)?
-                };
-                self.max_idle = Duration::from_millis(ms);
-            }
-            _ => self.broker.set(key, value).map_err(|error| refuse(error.to_string()))?,
+    /// An unknown name or an unfit value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        if self.listeners.set(name, value) { Ok(()) } else { self.broker.set(name, value) }
+    }
+
+    /// Sets what a properties file says, all of it or nothing; what deserves a warning.
+    ///
+    /// # Errors
+    /// The first line that is refused, or two values that do not go together.
+    pub fn apply_properties(&mut self, text: &str) -> Result<Vec<String>, FileError> {
+        let ignored = self.broker.apply_properties(text)?;
+        for entry in entries(text) {
+            self.listeners.set(&entry.name, &entry.value);
         }
-        Ok(())
+        let warnings = ignored.iter().filter(|warning| !Listeners::is_one(&warning.name));
+        Ok(warnings.map(ToString::to_string).collect())
+    }
+
+    /// Checks the whole once everything is set, and decides where to listen; what deserves a
+    /// warning.
+    ///
+    /// # Errors
+    /// Values that do not go together, or listeners that cannot be served.
+    pub fn finish(&mut self) -> Result<Vec<String>, SettingError> {
+        self.broker.validate()?;
+        let Some(chosen) = self.listeners.choose().map_err(SettingError::Listeners)? else {
+            return Ok(Vec::new());
+        };
+        self.listen = listeners::address(&chosen.listen);
+        self.advertise = chosen.advertise;
+        let served = &self.listen;
+        let left_out = chosen.left_out.into_iter();
+        Ok(left_out.map(|name| format!("listener {name} is not served, only {served}")).collect())
+    }
+
+    /// How long a silent connection is kept; `None` when for good.
+    #[must_use]
+    pub fn max_idle(&self) -> Option<Duration> {
+        u64::try_from(self.broker.connections_max_idle_ms).ok().map(Duration::from_millis)
     }
 
     /// The core's settings for one life.
@@ -110,27 +110,10 @@ impl Settings {
     /// The host of [`Self::listen`]; a wildcard is nothing a client can connect to, and becomes
     /// the loopback address.
     fn reachable_host(&self, local: SocketAddr) -> String {
-        let host = self.listen.rsplit_once(':').map_or("", |(host, _)| host);
-        if local.ip().is_unspecified() || host.is_empty() {
-            return "127.0.0.1".to_owned();
+        match listeners::host_and_port(&self.listen) {
+            Ok((host, _)) if !local.ip().is_unspecified() && !host.is_empty() => host,
+            _ => "127.0.0.1".to_owned(),
         }
-        host.trim_start_matches('[').trim_end_matches(']').to_owned()
-    }
-
-    /// What decoding a frame may cost.
-    #[must_use]
-    pub fn wire_limits(&self, _broker: &BrokerConfig) -> Limits {
-        Limits {
-            max_request_bytes: u32::try_from(self.request_max_bytes).unwrap_or(u32::MAX),
-            ..Limits::default()
-        }
-    }
-}
-
-fn number(value: &str, least: u64, most: u64) -> Result<u64, String> {
-    match value.trim().parse::<u64>() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ => Err(format!("`{value}` is not a number from {least} to {most}")),
     }
 }
 
@@ -163,15 +146,36 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_range_are_refused_with_the_key() {
-        for (key, value) in [
+    fn values_out_of_range_are_refused_with_the_name() {
+        for (name, value) in [
             ("socket.request.max.bytes", "0"),
             ("socket.request.max.bytes", "3000000000"),
             ("max.connections", "many"),
             ("verdict.inflight.bytes", "-1"),
         ] {
-            let error = Settings::default().set(key, value).expect_err(value);
-            assert!(error.to_string().starts_with(key), "{error}");
+            let error = Settings::default().set(name, value).expect_err(value);
+            assert!(error.to_string().starts_with(name), "{error}");
         }
+    }
+
+    #[test]
+    fn a_properties_file_of_apache_kafka_is_usable() {
+        let mut settings = Settings::default();
+        let text = "process.roles=broker,controller\nnode.id=3\n\
+            controller.quorum.voters=3@127.0.0.1:19093\n\
+            listeners=PLAINTEXT://127.0.0.1:19092,CONTROLLER://127.0.0.1:19093,SSL://:19094\n\
+            advertised.listeners=PLAINTEXT://kafka:19092\n\
+            controller.listener.names=CONTROLLER\ninter.broker.listener.name=PLAINTEXT\n\
+            listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n\
+            log.dirs=/tmp/kraft-combined-logs\nsocket.request.max.bytes=2147483647\n\
+            connections.max.idle.ms=-1\n";
+        let warnings = settings.apply_properties(text).expect("readable");
+        assert_eq!(warnings.len(), 4, "{warnings:?}");
+        let warnings = settings.finish().expect("usable");
+        assert_eq!(warnings, ["listener SSL is not served, only 127.0.0.1:19092"]);
+        assert_eq!(settings.broker.node_id, 3);
+        assert_eq!(settings.listen, "127.0.0.1:19092");
+        assert_eq!(settings.advertise, Some(("kafka".to_owned(), 19092)));
+        assert_eq!(settings.max_idle(), None);
     }
 }

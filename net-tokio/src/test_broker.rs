@@ -55,6 +55,7 @@ impl TestBroker {
         for (key, value) in properties {
             settings.set(key, value).expect("a test knows its settings");
         }
+        settings.finish().expect("a test knows its settings");
         let data = tempfile::tempdir().expect("a temporary directory can be made");
         let (life, address) = Life::start(settings.clone(), &data);
         // Later lives listen where clients already look.

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::client::Protocol;
 use crate::history::Summary;
 use crate::workload::{self, RunError, Target};
 
@@ -28,7 +27,7 @@ pub struct Torture {
     pub program: PathBuf,
     /// How often the broker is killed.
     pub rounds: u32,
-    /// How many producers run; every other one speaks transaction version 2.
+    /// How many producers run, of the kinds of [`workload::kind`] in turn.
     pub producers: u32,
     /// Longest life of the broker between two kills, in ms.
     pub life_ms: u64,
@@ -64,7 +63,7 @@ struct Broker(Child);
 impl Broker {
     fn start(torture: &Torture, address: &str, data: &Path) -> io::Result<Self> {
         let mut command = Command::new(&torture.program);
-        command.args(["--log", "warn", "serve", "--listen", address, "--data"]).arg(data);
+        command.args(["serve", "--log", "warn", "--listen", address, "--data"]).arg(data);
         for setting in &torture.settings {
             command.args(["-o", setting]);
         }
@@ -103,9 +102,9 @@ pub async fn run(torture: &Torture) -> Result<Summary, TortureError> {
     let (stop, stopped) = watch::channel(false);
     let producers: Vec<_> = (0..torture.producers)
         .map(|index| {
-            let protocol = if index % 2 == 0 { Protocol::V2 } else { Protocol::V1 };
             let id = format!("torture-{index}");
-            tokio::spawn(workload::produce(target.clone(), id, protocol, stopped.clone()))
+            let kind = workload::kind(index as usize);
+            tokio::spawn(workload::produce(target.clone(), id, kind, stopped.clone()))
         })
         .collect();
     for round in 0..torture.rounds {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::client::{self, Client, ClientError, Producer, Protocol};
+use crate::client::{self, Client, ClientError, Kind, Producer, Protocol};
 use crate::history::{self, Outcome, Summary, Transaction, Violation};
 
 /// Rest after a failure, before the producer connects anew.
@@ -54,18 +54,24 @@ pub async fn prepare(target: &Target) -> Result<(), RunError> {
     patiently("creating the topic", create).await
 }
 
+/// The kind of the producer with this index: both protocols, both with and without resending.
+#[must_use]
+pub fn kind(index: usize) -> Kind {
+    let protocol = if index.is_multiple_of(2) { Protocol::V2 } else { Protocol::V1 };
+    Kind { protocol, resends: !(index / 2).is_multiple_of(2), timeout_ms: TRANSACTION_TIMEOUT_MS }
+}
+
 /// Runs one producer until `stop` says so; its history. Three of four transactions commit.
 pub async fn produce(
     target: Target,
     transactional_id: String,
-    protocol: Protocol,
+    kind: Kind,
     stop: watch::Receiver<bool>,
 ) -> Vec<Transaction> {
     let mut history = Vec::new();
     while !*stop.borrow() {
-        let begun =
-            Producer::begin(&target.address, &transactional_id, protocol, TRANSACTION_TIMEOUT_MS);
-        let ended = match begun.await {
+        let begun = Producer::begin(&target.address, &transactional_id, kind).await;
+        let ended = match begun {
             Ok(mut producer) => {
                 transactions(&target, &transactional_id, &mut producer, &stop, &mut history).await
             }
@@ -124,7 +130,7 @@ pub async fn judge(target: &Target, history: &[Transaction]) -> Result<Summary, 
     ids.sort_unstable();
     ids.dedup();
     for id in ids {
-        let begin = || Producer::begin(&target.address, id, Protocol::V2, TRANSACTION_TIMEOUT_MS);
+        let begin = || Producer::begin(&target.address, id, kind(0));
         patiently("ending what was left open", begin).await?;
     }
     let mut seen = Vec::new();

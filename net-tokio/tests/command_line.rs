@@ -56,6 +56,7 @@ fn it_says_where_it_serves_and_stops_cleanly() {
         assert!(broker.line.starts_with("verdict listens on 127.0.0.1:"), "{}", broker.line);
         assert!(broker.line.contains(data), "{}", broker.line);
         assert!(!broker.line.contains(":0 "), "the real port: {}", broker.line);
+        assert!(broker.line.ends_with("for good, durability fsync\n"), "{}", broker.line);
         signal(&broker, name);
         let mut rest = String::new();
         broker.stdout.read_to_string(&mut rest).expect("readable");
@@ -67,6 +68,7 @@ fn it_says_where_it_serves_and_stops_cleanly() {
 #[test]
 fn an_ephemeral_broker_leaves_nothing() {
     let mut broker = serving(&["serve", "--listen", "127.0.0.1:0", "--ephemeral"]);
+    assert!(broker.line.ends_with("until it stops, durability os\n"), "{}", broker.line);
     let place = broker.line.split_whitespace().find(|word| word.starts_with('/'));
     let place = std::path::PathBuf::from(place.expect("a path"));
     assert!(place.is_dir());
@@ -102,4 +104,34 @@ fn bad_settings_are_refused_with_file_line_and_key() {
     let message = refused(&["--ephemeral", "-o", "no.such.key=1"], 2);
     assert!(message.contains("no.such.key"), "{message}");
     refused(&["--ephemeral", "--config", "/no/such/file"], 2);
+}
+
+#[test]
+fn a_properties_file_of_apache_kafka_says_where_to_listen() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("server.properties");
+    let text = "process.roles=broker,controller\nnode.id=1\n\
+        listeners=PLAINTEXT://localhost:0,CONTROLLER://localhost:0\n\
+        controller.listener.names=CONTROLLER\nlog.dirs=/tmp/kraft-combined-logs\n";
+    std::fs::write(&file, text).expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let mut broker = serving(&["--ephemeral", "--config", file]);
+    assert!(broker.line.starts_with("verdict listens on 127.0.0.1:"), "{}", broker.line);
+    signal(&broker, "TERM");
+    assert_eq!(broker.child.wait().expect("ended").code(), Some(0));
+    let mut stderr = String::new();
+    broker.child.stderr.take().expect("piped").read_to_string(&mut stderr).expect("readable");
+    assert!(stderr.contains("log.dirs"), "what has no effect is said: {stderr}");
+    assert!(!stderr.contains("property listeners"), "{stderr}");
+}
+
+#[test]
+fn options_go_after_the_verb_and_the_log_level_anywhere() {
+    for args in [
+        ["--log", "error", "serve", "--ephemeral", "--listen", "127.0.0.1:0"],
+        ["serve", "--log", "error", "--ephemeral", "--listen", "127.0.0.1:0"],
+    ] {
+        assert!(serving(&args).line.starts_with("verdict listens"), "{args:?}");
+    }
+    refused(&["--ephemeral", "serve", "--listen", "127.0.0.1:0"], 2);
 }

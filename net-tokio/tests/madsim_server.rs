@@ -14,7 +14,6 @@ use madsim::net::NetSim;
 use madsim::rand::{Rng, thread_rng};
 use madsim::runtime::{Handle, NodeHandle};
 use tokio::sync::watch;
-use verdict_net_tokio::client::Protocol;
 use verdict_net_tokio::files::{MemoryDisk, PowerLoss};
 use verdict_net_tokio::serve::{Env, Phase, serve};
 use verdict_net_tokio::settings::Settings;
@@ -115,9 +114,9 @@ async fn commits_hold_through_cuts_kills_and_losses_of_power() {
         .iter()
         .enumerate()
         .map(|(index, client)| {
-            let protocol = if index % 2 == 0 { Protocol::V2 } else { Protocol::V1 };
             let id = format!("sim-{index}");
-            client.spawn(workload::produce(target.clone(), id, protocol, stopped.clone()))
+            let kind = workload::kind(index);
+            client.spawn(workload::produce(target.clone(), id, kind, stopped.clone()))
         })
         .collect();
     for _ in 0..FAULTS {

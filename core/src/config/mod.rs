@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+pub use self::file::{Entry, entries, split};
 pub use self::ignored::{IGNORED, is_ignored};
 pub use self::properties::Property;
 pub use self::table::{BrokerConfig, PROPERTIES};
@@ -65,6 +66,22 @@ pub enum ConfigError {
     },
 }
 
+/// Why a properties file is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FileError {
+    /// One line of it.
+    #[error("line {line}: {error}")]
+    Line {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: ConfigError,
+    },
+    /// The whole of it: two values that do not go together.
+    #[error(transparent)]
+    Whole(#[from] ConfigError),
+}
+
 /// A property that was accepted and does nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{name} is a property of Apache Kafka that has no effect here")]
@@ -100,11 +117,11 @@ impl BrokerConfig {
     /// # Errors
     ///
     /// The first line that is refused, or two values that do not go together.
-    pub fn apply_properties(&mut self, text: &str) -> Result<Vec<ConfigWarning>, ConfigError> {
+    pub fn apply_properties(&mut self, text: &str) -> Result<Vec<ConfigWarning>, FileError> {
         let mut changed = self.clone();
         let mut warnings = Vec::new();
-        for (name, value) in file::entries(text) {
-            changed.set(&name, &value)?;
+        for Entry { line, name, value } in entries(text) {
+            changed.set(&name, &value).map_err(|error| FileError::Line { line, error })?;
             if is_ignored(&name) {
                 warnings.push(ConfigWarning { name });
             }
@@ -160,12 +177,6 @@ impl BrokerConfig {
                 self.queued_max_request_bytes <= 0
                     || self.queued_max_request_bytes >= i64::from(self.socket_request_max_bytes),
                 "queued.max.request.bytes",
-                "must hold one request of socket.request.max.bytes",
-            ),
-            (
-                self.verdict_inflight_bytes
-                    >= u64::from(self.socket_request_max_bytes.unsigned_abs()),
-                "verdict.inflight.bytes",
                 "must hold one request of socket.request.max.bytes",
             ),
         ];

@@ -223,7 +223,8 @@ properties! {
     /// How often segments are synced and the journal is recycled, in ms.
     verdict_checkpoint_interval_ms: u64 =
         60000, "60000", "verdict.checkpoint.interval.ms", [1, MAX];
-    /// Most bytes of requests between socket and answer, over all connections.
+    /// Most bytes of requests between socket and answer, over all connections, and as many of
+    /// answers; a larger one goes alone.
     verdict_inflight_bytes: u64 = 268435456, "268435456", "verdict.inflight.bytes", [1, MAX];
     /// Client logs that are opened with each input after a start.
     verdict_recovery_logs_per_turn: i32 = 64, "64", "verdict.recovery.logs.per.turn", [1, 1000000];

@@ -17,6 +17,7 @@ mod delete;
 mod error;
 mod expiry;
 mod fetch;
+pub mod fuzz;
 #[cfg(test)]
 mod model_tests;
 mod offsets;

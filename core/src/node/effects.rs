@@ -169,7 +169,7 @@ impl Node {
                 self.txn.marker_done(self.now, token, result);
             }
             Message::MarkerWritten { reply: MarkerReply::Request { id, marker, to }, result } => {
-                api::write_txn_markers::done(self, id, marker, &to, result)
+                api::write_txn_markers::done(self, id, marker, &to, result);
             }
         }
     }

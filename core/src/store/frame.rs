@@ -162,6 +162,12 @@ pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
     for entry in entries {
         entry.encode(&mut body);
     }
+    out.push(seal(place, &body));
+    out.append(&mut body);
+}
+
+/// The header of a frame around a body.
+pub(super) fn seal(place: Place, body: &[Bytes]) -> Bytes {
     let length: usize = body.iter().map(Bytes::len).sum();
     let mut tail = [0; HEADER_BYTES as usize - CRC_START];
     let mut fields = &mut tail[..];
@@ -174,8 +180,7 @@ pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
     header.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     header.put_u32(crc);
     header.put_slice(&tail);
-    out.push(header.freeze());
-    out.append(&mut body);
+    header.freeze()
 }
 
 /// What [`Scan::next`] found.

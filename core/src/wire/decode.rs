@@ -54,6 +54,7 @@ fn decode_body(
     mut body: Bytes,
     limits: &Limits,
 ) -> Result<Request, WireError> {
+    let frame_bytes = body.len();
     shape::check_request(api_key, version, &body, limits.max_elements)
         .map_err(|fault| WireError::BadShape { api_key, version, fault })?;
     let bad_body = |source| WireError::BadBody { api_key, version, source };
@@ -67,7 +68,12 @@ fn decode_body(
                 $(ApiKey::$name => $request::read(&mut body, version).map(Request::$name),)*
                 ApiKey::Fetch => FetchRequestData::read(&mut body, version).map(Request::Fetch),
                 ApiKey::Produce => ProduceRequestData::read(&mut body, version).map(|data| {
-                    Request::Produce(ProduceRequest::screened(data, version, &limits.screen))
+                    Request::Produce(ProduceRequest::screened(
+                        data,
+                        version,
+                        &limits.screen,
+                        frame_bytes,
+                    ))
                 }),
                 ApiKey::TxnOffsetCommit => {
                     TxnOffsetCommitRequest::read(&mut body, version).map(Request::TxnOffsetCommit)

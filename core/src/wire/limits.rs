@@ -48,10 +48,17 @@ impl Default for Limits {
 }
 
 impl From<&BrokerConfig> for Limits {
-    /// The broker's limits; those of screening stay at their defaults.
+    /// The broker's limits; those that Kafka has no property for stay at their defaults.
     fn from(config: &BrokerConfig) -> Self {
         Self {
             max_request_bytes: config.socket_request_max_bytes.unsigned_abs(),
+            screen: ScreenLimits {
+                max_decompressed_record_bytes: usize::try_from(
+                    config.max_decompressed_message_bytes,
+                )
+                .unwrap_or(0),
+                ..ScreenLimits::default()
+            },
             unstable_versions: config.unstable_api_versions_enable,
             ..Self::default()
         }

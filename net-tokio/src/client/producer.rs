@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
     AddPartitionsToTxnRequestData, AddPartitionsToTxnTopic, CreatableTopic,
-    CreateTopicsRequestData, EndTxnRequestData, ErrorCode, InitProducerIdRequestData,
-    PartitionProduceData, ProduceRequestData, TopicProduceData,
+    CreateTopicsRequestData, EndTxnRequestData, ErrorCode, FindCoordinatorRequestData,
+    InitProducerIdRequestData, PartitionProduceData, ProduceRequestData, TopicProduceData,
 };
 use verdict_core::wire::{Request, Response};
 
@@ -33,11 +33,24 @@ impl Protocol {
     }
 }
 
+/// What kind of producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The protocol it speaks.
+    pub protocol: Protocol,
+    /// Whether it sends a request again, over a new connection, whose answer was lost. Real
+    /// clients do, and rely on the broker to carry it out once.
+    pub resends: bool,
+    /// Its transaction timeout.
+    pub timeout_ms: i32,
+}
+
 /// A producer with a transactional id.
 pub struct Producer {
     client: Client,
+    address: String,
     transactional_id: String,
-    protocol: Protocol,
+    kind: Kind,
     producer_id: i64,
     producer_epoch: i16,
     /// Next sequence by topic and partition.
@@ -62,6 +75,22 @@ macro_rules! persistently {
     }};
 }
 
+/// As [`persistently`], and over a new connection when the answer was lost, for those who resend.
+macro_rules! resending {
+    ($producer:ident, $attempt:expr) => {{
+        let mut reconnects = 0;
+        loop {
+            match persistently!($attempt) {
+                Err(error) if $producer.may_resend(&error) && reconnects < ATTEMPTS_MAX => {
+                    reconnects += 1;
+                    $producer.reconnect().await;
+                }
+                other => break other,
+            }
+        }
+    }};
+}
+
 impl Producer {
     /// Connects and initialises: whatever this transactional id left open is aborted, and every
     /// older producer of it fenced.
@@ -71,24 +100,25 @@ impl Producer {
     pub async fn begin(
         address: &str,
         transactional_id: &str,
-        protocol: Protocol,
-        timeout_ms: i32,
+        kind: Kind,
     ) -> Result<Self, ClientError> {
         let mut client = Client::connect(address, transactional_id).await?;
+        persistently!(find_coordinator(&mut client, transactional_id).await)?;
         let request = Request::InitProducerId(
             InitProducerIdRequestData::default()
                 .with_transactional_id(Some(KafkaString::from(transactional_id.to_owned())))
-                .with_transaction_timeout_ms(timeout_ms)
+                .with_transaction_timeout_ms(kind.timeout_ms)
                 .with_producer_id(-1)
                 .with_producer_epoch(-1),
         );
-        let (version, _, _) = protocol.versions();
+        let (version, _, _) = kind.protocol.versions();
         let (producer_id, producer_epoch) =
             persistently!(init(&mut client, version, &request).await)?;
         Ok(Self {
             client,
+            address: address.to_owned(),
             transactional_id: transactional_id.to_owned(),
-            protocol,
+            kind,
             producer_id,
             producer_epoch,
             sequences: BTreeMap::new(),
@@ -132,8 +162,8 @@ impl Producer {
         values: &[String],
     ) -> Result<(), ClientError> {
         let key = (topic.to_owned(), partition);
-        if self.protocol == Protocol::V1 && !self.added.contains(&key) {
-            persistently!(self.add_partition(topic, partition).await)?;
+        if self.kind.protocol == Protocol::V1 && !self.added.contains(&key) {
+            resending!(self, self.add_partition(topic, partition).await)?;
             self.added.push(key.clone());
         }
         let base_sequence = self.sequences.get(&key).copied().unwrap_or(0);
@@ -153,7 +183,7 @@ impl Producer {
             .with_acks(-1)
             .with_timeout_ms(30_000)
             .with_topic_data(vec![topic_data]);
-        persistently!(self.produce(&data).await)?;
+        resending!(self, self.produce(&data).await)?;
         let count = i32::try_from(values.len()).unwrap_or(i32::MAX);
         self.sequences.insert(key, base_sequence.wrapping_add(count));
         Ok(())
@@ -171,19 +201,32 @@ impl Producer {
                 .with_producer_epoch(self.producer_epoch)
                 .with_committed(commit),
         );
-        persistently!(self.end_once(&request).await)?;
+        resending!(self, self.end_once(&request).await)?;
         self.added.clear();
         Ok(())
     }
 
+    fn may_resend(&self, error: &ClientError) -> bool {
+        use ClientError::{Closed, Io, Timeout};
+        self.kind.resends && matches!(error, Io(_) | Closed | Timeout)
+    }
+
+    /// Tries once; without success the next call fails again.
+    async fn reconnect(&mut self) {
+        tokio::time::sleep(ATTEMPT_PAUSE).await;
+        if let Ok(client) = Client::connect(&self.address, &self.transactional_id).await {
+            self.client = client;
+        }
+    }
+
     async fn end_once(&mut self, request: &Request) -> Result<(), ClientError> {
-        let (_, _, version) = self.protocol.versions();
+        let (_, _, version) = self.kind.protocol.versions();
         let answer = match self.client.call(version, request).await? {
             Response::EndTxn(answer) => answer,
             other => return Err(unexpected(&other)),
         };
         check(answer.error_code)?;
-        if self.protocol == Protocol::V2 {
+        if self.kind.protocol == Protocol::V2 {
             self.producer_id = answer.producer_id;
             self.producer_epoch = answer.producer_epoch;
             self.sequences.clear();
@@ -213,7 +256,7 @@ impl Producer {
     }
 
     async fn produce(&mut self, data: &ProduceRequestData) -> Result<(), ClientError> {
-        let (_, version, _) = self.protocol.versions();
+        let (_, version, _) = self.kind.protocol.versions();
         match self.client.produce(version, data).await? {
             Response::Produce(answer) => {
                 let mut results =
@@ -222,6 +265,21 @@ impl Producer {
             }
             other => Err(unexpected(&other)),
         }
+    }
+}
+
+/// Asks for the coordinator, as each producer does first: it is what creates the transaction log
+/// of a new broker.
+async fn find_coordinator(client: &mut Client, transactional_id: &str) -> Result<(), ClientError> {
+    const TRANSACTION: i8 = 1;
+    let request = Request::FindCoordinator(
+        FindCoordinatorRequestData::default()
+            .with_key(KafkaString::from(transactional_id.to_owned()))
+            .with_key_type(TRANSACTION),
+    );
+    match client.call(3, &request).await? {
+        Response::FindCoordinator(answer) => check(answer.error_code),
+        other => Err(unexpected(&other)),
     }
 }
 

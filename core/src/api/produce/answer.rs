@@ -97,7 +97,7 @@ pub(crate) fn persisted(node: &mut Node, id: RequestId, part: usize) {
     let log_start = pending.parts[part]
         .id
         .and_then(|partition| node.partitions.get(&partition))
-        .map_or(-1, |partition| partition.log_start());
+        .map_or(-1, crate::partition::Partition::log_start);
     let result = PartResult::of_append(appended, log_start);
     set_result(node, id, part, result);
 }
@@ -159,7 +159,7 @@ fn respond(node: &mut Node, pending: PendingProduce) {
         });
     }
     let version = pending.context.version;
-    let not_leader = pending.parts.iter().any(|part| is_not_leader(part));
+    let not_leader = pending.parts.iter().any(is_not_leader);
     let leader_epoch = node.meta.leader_epoch();
     let mut parts = pending.parts.into_iter();
     let responses = pending

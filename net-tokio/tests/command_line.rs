@@ -1,9 +1,10 @@
 //! The `verdict` process: what it prints, how it stops, and how it says why it cannot start.
 #![cfg(not(madsim))]
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 struct Broker {
     child: Child,
@@ -63,6 +64,21 @@ fn it_says_where_it_serves_and_stops_cleanly() {
         assert_eq!(rest, "", "one line is all");
         assert_eq!(broker.child.wait().expect("ended").code(), Some(0), "SIG{name}");
     }
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let mut broker = serving(&["--listen", "127.0.0.1:0", "--ephemeral"]);
+    let address = broker.line.split_whitespace().nth(3).expect("an address").to_owned();
+    // A peer in the middle of a request, which a clean stop gives two seconds.
+    let mut peer = TcpStream::connect(address).expect("connected");
+    peer.write_all(&[0, 0, 0, 9, 1]).expect("written");
+    // Until the broker has seen it, a clean stop may be over before the second signal.
+    #[expect(clippy::disallowed_methods, reason = "nothing tells when the broker has read")]
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&broker, "INT");
+    signal(&broker, "TERM");
+    assert_eq!(broker.child.wait().expect("ended").code(), Some(130));
 }
 
 #[test]

@@ -103,6 +103,28 @@ fn a_second_broker_on_the_same_data_is_refused() {
 }
 
 #[test]
+fn connections_leave_open_files_for_the_data() {
+    let script = "ulimit -n 300 && exec \"$0\" --listen 127.0.0.1:0 --ephemeral";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_verdict")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a line");
+    let broker = Broker { child, stdout, line };
+    let address = broker.line.split_whitespace().nth(3).expect("an address");
+    let many: Vec<TcpStream> =
+        (0..45).map(|_| TcpStream::connect(address).expect("connected")).collect();
+    let refused =
+        many.iter().rev().take(1).all(|mut stream| matches!(stream.read(&mut [0]), Ok(0)));
+    assert!(refused, "44 of 300 files are for connections");
+}
+
+#[test]
 fn a_taken_address_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();

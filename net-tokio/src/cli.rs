@@ -97,7 +97,7 @@ struct TortureArgs {
     rounds: u32,
     /// How many transactional producers run beside each other
     #[arg(long, value_name = "N", default_value_t = 4)]
-    producers: u32,
+    producers: u16,
     /// Longest life of the broker between two kills, in ms
     #[arg(long, value_name = "MS", default_value_t = 600)]
     life_ms: u64,

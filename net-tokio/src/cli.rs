@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::filter::Targets;
@@ -35,6 +36,10 @@ pub const EXIT_SECOND_SIGNAL: u8 = 130;
 
 /// The data directory when none is given.
 const DATA_DIR: &str = "./verdict-data";
+
+/// Open files that connections leave for data, listener, runtime and log; four times what
+/// [`DiskFiles`] keeps open.
+const FILES_FOR_DATA: u64 = 256;
 
 /// Kafka-compatible, exactly-once broker. Without a verb it serves.
 #[derive(Debug, Parser)]
@@ -160,7 +165,8 @@ fn start_log(filter: Targets) {
 }
 
 fn run_serve(args: ServeArgs) -> Result<(), Failure> {
-    let settings = settings(&args)?;
+    let mut settings = settings(&args)?;
+    keep_files_for_data(&mut settings);
     // Kept to the end: dropping it removes the directory.
     let temporary = if args.ephemeral {
         let made = tempfile::Builder::new().prefix("verdict-").tempdir();
@@ -221,6 +227,20 @@ fn obey_signals(
             phase.send_replace(Phase::Stop);
         }
     })
+}
+
+/// Raises the limit of open files as far as this process may, and keeps clients from using up
+/// those that the data needs: a log that cannot be opened would be a fault of the broker.
+fn keep_files_for_data(settings: &mut Settings) {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+    let Some(files) = getrlimit(Resource::Nofile).current else { return };
+    let spare = i32::try_from(files.saturating_sub(FILES_FOR_DATA)).unwrap_or(i32::MAX);
+    let max = &mut settings.broker.max_connections;
+    *max = spare.min(*max);
 }
 
 /// 128 random bits.

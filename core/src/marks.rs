@@ -124,6 +124,8 @@ marks! {
     TxnAppendOverlookedAfterMove = "txn.append.overlooked_after_move",
     /// A TV2 request came to a cluster whose transaction.version is below 2.
     TxnVersionNotEnabled = "txn.version.not_enabled",
+    /// A topic was deleted while a transaction had its partitions (P24).
+    TxnPartitionGone = "txn.partition.gone",
     /// A transactional id expired.
     TxnIdExpired = "txn.expiry.id_removed",
     /// An expiry sweep needed more than one batch of tombstones.

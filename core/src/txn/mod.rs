@@ -21,6 +21,7 @@ mod end;
 mod error;
 mod expiry;
 pub mod fuzz;
+mod gone;
 mod init;
 mod list;
 mod markers;

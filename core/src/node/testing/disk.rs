@@ -16,8 +16,10 @@ use crate::io::{FileError, FileOp, FileOutcome, FileResult, Lane, Ticket};
 pub(crate) enum Failing {
     /// Writes to the journal.
     Journal,
-    /// Every write, allocation and sync outside the journal.
+    /// Every write and allocation outside the journal.
     Data,
+    /// Every sync outside the journal.
+    Syncs,
     /// Reads.
     Reads,
 }
@@ -45,13 +47,9 @@ impl Failing {
         match self {
             Self::Journal => matches!(op, FileOp::Write { lane: Lane::Journal, .. }),
             Self::Data => {
-                matches!(
-                    op,
-                    FileOp::Write { lane: Lane::Data, .. }
-                        | FileOp::Allocate { .. }
-                        | FileOp::Sync { .. }
-                )
+                matches!(op, FileOp::Write { lane: Lane::Data, .. } | FileOp::Allocate { .. })
             }
+            Self::Syncs => matches!(op, FileOp::Sync { .. } | FileOp::SyncFolder { .. }),
             Self::Reads => matches!(op, FileOp::Read { .. }),
         }
     }
@@ -71,6 +69,17 @@ impl Files {
     /// Performs so many more changes, and then holds everything back.
     pub(crate) fn hold_after(&mut self, changes: u32) {
         self.changes_left = Some(changes);
+    }
+
+    /// Of the first write to the journal that is held back, so many bytes arrive.
+    pub(crate) fn tear(&mut self, bytes: usize) {
+        let held = self.held.iter().find(|(_, op)| Failing::Journal.hits(op));
+        if let Some((_, FileOp::Write { path, position, data, sync, lane })) = held.cloned() {
+            let mut all: Vec<u8> = data.concat();
+            all.truncate(bytes);
+            let data = alloc::vec![Bytes::from(all)];
+            self.perform(FileOp::Write { path, position, data, sync, lane }).unwrap();
+        }
     }
 
     /// The computer is switched off: what is held back is lost, and so are the faults.

@@ -2,6 +2,7 @@
 
 mod aborted_read;
 mod coordinator_failover;
+mod crash_recovery;
 mod dedup_window;
 mod end_repeated;
 mod epoch_fencing;
@@ -10,6 +11,8 @@ mod looks;
 mod lso;
 mod marker_ordering;
 mod offsets_in_transaction;
+mod protocol;
+mod retention_vs_producers;
 mod sequence_order;
 mod verbs;
 

@@ -110,7 +110,7 @@ impl Node {
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => self.txn.loaded(self.now, partition),
-            Loading::Offsets(partition) => self.group.loaded(partition),
+            Loading::Offsets(partition) => self.group.loaded(self.now, partition),
         }
     }
 

@@ -93,7 +93,7 @@ impl Node {
             }
             CONSUMER_OFFSETS_TOPIC => {
                 self.group.load(partition);
-                self.group.loaded(partition);
+                self.group.loaded(self.now, partition);
             }
             _ => {}
         }
@@ -109,7 +109,7 @@ impl Node {
             self.store.delete_log(id);
             api::fetch::wake(self, id);
         }
-        self.group.partitions_deleted(&deleted);
+        self.group.partitions_deleted(self.now, &deleted);
     }
 
     fn topic_config_changed(&mut self, name: &TopicName) {

@@ -42,6 +42,8 @@ pub mod meta;
 pub mod node;
 pub mod partition;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod txn;
 pub mod types;

@@ -1,7 +1,7 @@
 //! The command line: verbs, options, exit codes, signals.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use verdict_core::config::{ConfigWarning, is_ignored, split};
+use verdict_core::config::{ConfigWarning, has_no_effect, split};
 
 use crate::files::{DataDir, DataDirError, DiskFiles};
 use crate::listeners::{Listeners, host_and_port};
@@ -160,7 +160,10 @@ pub fn main() -> ExitCode {
 }
 
 fn start_log(filter: Targets) {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
     tracing_subscriber::registry().with(lines).with(filter).init();
 }
 
@@ -268,7 +271,7 @@ fn settings(args: &ServeArgs) -> Result<Settings, Failure> {
         settings
             .set(key, value)
             .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("-o {setting}: {error}")))?;
-        if is_ignored(key) && !Listeners::is_one(key) {
+        if has_no_effect(key) && !Listeners::is_one(key) {
             tracing::warn!("{}", ConfigWarning { name: key.to_owned() });
         }
     }

@@ -1,4 +1,5 @@
-//! One connection: frames in, answers out, in order, one request in the node at a time.
+//! One connection: frames in, answers out, in order. The node has one request of it at a time, or
+//! several Produce.
 //!
 //! Decoding, CRC checks and encoding happen here, beside the node's thread. What a connection
 //! holds is bounded: a frame is drawn from the budget of all bytes in flight before its first
@@ -6,6 +7,7 @@
 //! that stalls inside a frame, or does not take its answer, is cut, so that it cannot keep what
 //! it drew (`frame_deadline`).
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +15,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::ConnId;
-use verdict_core::wire::{self, Decoded, Limits, RequestHeader, Response, WireError};
+use verdict_core::wire::{self, Decoded, Limits, Request, RequestHeader, Response, WireError};
 
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Answer, Ask, Event};
@@ -28,6 +30,9 @@ use crate::serve::{self, Phase};
 const TRANSFER_GRACE: Duration = Duration::from_secs(30);
 /// And the slowest it may be beyond that.
 const TRANSFER_BYTES_PER_SECOND: u64 = 64 * 1024;
+
+/// Produce requests of one connection that are under way at most; Java's producer sends five.
+const PIPELINE_MAX: usize = 8;
 
 /// What all connections of one life share.
 pub(crate) struct Shared {
@@ -76,7 +81,7 @@ impl Budget {
 
     /// Waits until `bytes` are free. One frame may be larger than the whole budget: it then goes
     /// alone.
-    async fn draw(&self, bytes: usize) -> tokio::sync::SemaphorePermit<'_> {
+    async fn draw(&self, bytes: usize) -> SemaphorePermit<'_> {
         let permits = u32::try_from(bytes.min(self.total)).unwrap_or(u32::MAX);
         self.bytes.acquire_many(permits).await.expect("the budget is never closed")
     }
@@ -130,8 +135,18 @@ pub(crate) async fn serve(
     stream.set_nodelay(true).unwrap_or(());
     let frames = FrameReader::new(shared.limits.max_request_bytes as usize);
     let mut cut = phase.clone();
-    let mut conn =
-        Connection { shared: &shared, id, stream, frames, phase, last: None, out: BytesMut::new() };
+    let mut conn = Connection {
+        shared: &shared,
+        id,
+        stream,
+        frames,
+        phase,
+        last: None,
+        in_node: VecDeque::new(),
+        held: None,
+        refused: None,
+        out: BytesMut::new(),
+    };
     let end = tokio::select! {
         biased;
         () = serve::reached(&mut cut, Phase::Kill) => End::Stop,
@@ -152,6 +167,21 @@ pub(crate) async fn serve(
     shared.events.send(Event::Closed(id)).await.unwrap_or(());
 }
 
+/// A request that the node has, with what it drew from the budget.
+struct InNode<'s> {
+    version: i16,
+    correlation_id: i32,
+    is_produce: bool,
+    answer: oneshot::Receiver<Answer>,
+    drawn: SemaphorePermit<'s>,
+}
+
+/// A request that is read and waits for its turn.
+struct Held<'s> {
+    decoded: Decoded,
+    drawn: SemaphorePermit<'s>,
+}
+
 struct Connection<'s> {
     shared: &'s Shared,
     id: ConnId,
@@ -160,32 +190,125 @@ struct Connection<'s> {
     phase: watch::Receiver<Phase>,
     /// The header of the last request that had a readable one, for the log.
     last: Option<RequestHeader>,
+    /// What the node has, oldest first: one request of any kind, or several Produce.
+    in_node: VecDeque<InNode<'s>>,
+    held: Option<Held<'s>>,
+    /// What is wrong with the request behind those the node has: they are answered first.
+    refused: Option<End>,
     out: BytesMut,
 }
 
-impl Connection<'_> {
+impl<'s> Connection<'s> {
     async fn run(&mut self) -> End {
         loop {
-            if let Err(end) = self.one_request().await {
+            let done = match self.in_node.pop_front() {
+                None => self.take_in().await,
+                Some(oldest) => self.read_on_or_answer(oldest).await,
+            };
+            if let Err(end) = done {
                 return end;
             }
         }
     }
 
-    async fn one_request(&mut self) -> Result<(), End> {
-        let length = self.next_length().await?;
-        let drawn = self.shared.requests.draw(length).await;
-        let frame = self.frames.body(&mut self.stream, length);
-        let frame = timeout(transfer_time(length), frame).await.map_err(|_| End::Slow)??;
-        let (header, answer) = self.ask(frame).await?;
-        match answer {
+    /// Reads the next request and hands it to the node if it may go beside what the node has.
+    async fn take_in(&mut self) -> Result<(), End> {
+        if let Some(end) = self.refused.take() {
+            return Err(end);
+        }
+        if self.held.is_none() {
+            let length = self.next_length().await?;
+            self.held = Some(self.next_request(length).await?);
+        }
+        self.hand_over().await
+    }
+
+    /// Answers the oldest request as soon as the node has; until then requests are read ahead,
+    /// which is also how the peer's end is noticed.
+    async fn read_on_or_answer(&mut self, mut oldest: InNode<'s>) -> Result<(), End> {
+        let may_read =
+            self.held.is_none() && self.refused.is_none() && self.in_node.len() + 1 < PIPELINE_MAX;
+        let answer = if may_read {
+            tokio::select! {
+                biased;
+                answer = &mut oldest.answer => answer,
+                read = self.read_ahead() => {
+                    match read {
+                        Ok(held) => self.held = Some(held),
+                        Err(end @ End::Refused(_)) => self.refused = Some(end),
+                        Err(end) => return Err(end),
+                    }
+                    self.in_node.push_front(oldest);
+                    return self.hand_over().await;
+                }
+            }
+        } else {
+            tokio::select! {
+                biased;
+                answer = &mut oldest.answer => answer,
+                () = self.frames.watch(&mut self.stream) => return Err(End::Peer),
+            }
+        };
+        match answer.map_err(|_| End::Stop)? {
             Answer::Respond(response) => {
-                self.respond(header.version, header.correlation_id, response).await?;
+                self.respond(oldest.version, oldest.correlation_id, response).await?;
             }
             Answer::Silent => {}
             Answer::Disconnect(reason) => return Err(End::Node(reason)),
         }
-        drop(drawn);
+        drop(oldest.drawn);
+        self.hand_over().await
+    }
+
+    /// A request behind those the node has. A connection that waits for answers is not idle, and
+    /// a stop lets it have them. May be dropped half way and called again.
+    async fn read_ahead(&mut self) -> Result<Held<'s>, End> {
+        let length = self.frames.length(&mut self.stream).await?.ok_or(End::Peer)?;
+        self.next_request(length).await
+    }
+
+    /// The request of that length off the wire, decoded. May be dropped half way and called again.
+    async fn next_request(&mut self, length: usize) -> Result<Held<'s>, End> {
+        let shared = self.shared;
+        let drawn = shared.requests.draw(length).await;
+        let frame = self.frames.body(&mut self.stream, length);
+        let frame = timeout(transfer_time(length), frame).await.map_err(|_| End::Slow)??;
+        let decoded = wire::decode_request(frame, &shared.limits)?;
+        self.last = Some(decoded.header.clone());
+        Ok(Held { decoded, drawn })
+    }
+
+    /// Gives the node what is held, if its turn has come. Apache Kafka has one request of a
+    /// connection under way at a time; a Produce behind Produces may go at once, since the node
+    /// appends in the order it is asked, and one sync then serves all of them.
+    async fn hand_over(&mut self) -> Result<(), End> {
+        let produce = |held: &Held<'_>| matches!(held.decoded.request, Request::Produce(_));
+        let beside = self.in_node.iter().all(|other| other.is_produce)
+            && self.held.as_ref().is_some_and(produce);
+        if !self.in_node.is_empty() && !beside {
+            return Ok(());
+        }
+        let Some(Held { decoded: Decoded { header, request }, drawn }) = self.held.take() else {
+            return Ok(());
+        };
+        let (answer, answered) = oneshot::channel();
+        let in_node = InNode {
+            version: header.version,
+            correlation_id: header.correlation_id,
+            is_produce: matches!(request, Request::Produce(_)),
+            answer: answered,
+            drawn,
+        };
+        let ask = Ask {
+            conn: self.id,
+            version: header.version,
+            client_id: header.client_id,
+            request,
+            answer,
+        };
+        let asked = self.shared.events.send(Event::Ask(Box::new(ask))).await;
+        asked.map_err(|_| End::Stop)?;
+        self.in_node.push_back(in_node);
         Ok(())
     }
 
@@ -203,31 +326,6 @@ impl Connection<'_> {
             () = serve::reached(&mut self.phase, Phase::Stop) => Err(End::Stop),
             length = length => length?.ok_or(End::Peer),
             () = idle => Err(End::Idle),
-        }
-    }
-
-    /// Decodes a frame, hands it to the node and waits for what becomes of it, noticing when the
-    /// peer is gone meanwhile.
-    async fn ask(&mut self, frame: Bytes) -> Result<(RequestHeader, Answer), End> {
-        let Decoded { header, request } = match wire::decode_request(frame, &self.shared.limits) {
-            Ok(decoded) => decoded,
-            Err(error) => return Err(End::Refused(error)),
-        };
-        self.last = Some(header.clone());
-        let (answer, answered) = oneshot::channel();
-        let ask = Ask {
-            conn: self.id,
-            version: header.version,
-            client_id: Arc::clone(&header.client_id),
-            request,
-            answer,
-        };
-        let asked = self.shared.events.send(Event::Ask(Box::new(ask))).await;
-        asked.map_err(|_| End::Stop)?;
-        tokio::select! {
-            biased;
-            answer = answered => Ok((header, answer.map_err(|_| End::Stop)?)),
-            () = self.frames.watch(&mut self.stream) => Err(End::Peer),
         }
     }
 

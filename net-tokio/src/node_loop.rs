@@ -4,7 +4,7 @@
 //! a flood of requests cannot keep answers from leaving. The loop never waits for a receiver of
 //! its outputs, which is why no cycle of full queues can stop it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -18,7 +18,7 @@ use crate::serve::{self, Phase};
 
 /// What connections send, in their own order.
 pub(crate) enum Event {
-    /// A decoded request. At most one of a connection is unanswered at any time.
+    /// A decoded request. Several of a connection are unanswered only if all are Produce.
     Ask(Box<Ask>),
     /// The connection is gone.
     Closed(ConnId),
@@ -77,7 +77,7 @@ pub(crate) struct NodeLoop {
 pub(crate) struct Routes {
     last_id: u64,
     waiting: BTreeMap<RequestId, (ConnId, oneshot::Sender<Answer>)>,
-    by_conn: BTreeMap<ConnId, RequestId>,
+    by_conn: BTreeSet<(ConnId, RequestId)>,
 }
 
 impl Routes {
@@ -85,23 +85,26 @@ impl Routes {
         self.last_id += 1;
         let id = RequestId(self.last_id);
         self.waiting.insert(id, (conn, answer));
-        let before = self.by_conn.insert(conn, id);
-        debug_assert!(before.is_none(), "a connection has one request in the node at a time");
+        self.by_conn.insert((conn, id));
         id
     }
 
     fn answer(&mut self, id: RequestId, answer: Answer) {
         // No entry: the connection closed first, and its answer with it.
         if let Some((conn, waiting)) = self.waiting.remove(&id) {
-            self.by_conn.remove(&conn);
+            self.by_conn.remove(&(conn, id));
             waiting.send(answer).unwrap_or(());
         }
     }
 
     fn closed(&mut self, conn: ConnId) {
-        if let Some(id) = self.by_conn.remove(&conn) {
-            self.waiting.remove(&id);
+        let mut rest = self.by_conn.split_off(&(conn, RequestId(0)));
+        while rest.first().is_some_and(|(other, _)| *other == conn) {
+            if let Some((_, id)) = rest.pop_first() {
+                self.waiting.remove(&id);
+            }
         }
+        self.by_conn.append(&mut rest);
     }
 }
 

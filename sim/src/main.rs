@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
-use verdict_sim::explore::{Exploration, Summary, explore, run_seed};
+use verdict_sim::explore::{Exploration, Failure, Summary, explore, run_seed};
 use verdict_sim::scenario::Scenario;
 use verdict_sim::trace::Trace;
 
@@ -177,7 +177,7 @@ fn replay(files: &[PathBuf], trace: bool) -> ExitCode {
         let run = scenario.run(if trace { Trace::printed() } else { Trace::quiet() });
         if let Some(complaint) = scenario.complaint(&run) {
             println!("  FAILED {complaint}");
-            let failed = run.failure.as_ref().map_or(129, |failure| failure.exit_code());
+            let failed = run.failure.as_ref().map_or(129, Failure::exit_code);
             code = ExitCode::from(failed);
         }
     }

@@ -1,10 +1,8 @@
 //! AddPartitionsToTxn: of clients (v0 to v3, one transaction) and of brokers (v4 and v5, several,
 //! maybe only verifying). Spec 4.2.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::add_partitions_to_txn_request::{
     AddPartitionsToTxnRequestData, AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
 };
@@ -154,8 +152,8 @@ fn respond(node: &mut Node, id: RequestId) {
         .into_iter()
         .zip(pending.results)
         .map(|(transaction, results)| AddPartitionsToTxnResult {
+            topic_results: topic_results(&transaction.topics, results),
             transactional_id: transaction.transactional_id,
-            topic_results: topic_results(results),
             ..Default::default()
         })
         .collect::<Vec<_>>();
@@ -169,20 +167,25 @@ fn respond(node: &mut Node, id: RequestId) {
     node.respond(id, Response::AddPartitionsToTxn(data));
 }
 
-fn topic_results(results: Vec<(TopicPartition, ErrorCode)>) -> Vec<AddPartitionsToTxnTopicResult> {
-    let mut topics: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (to, code) in results {
-        topics.entry(to.topic).or_default().push(AddPartitionsToTxnPartitionResult {
-            partition_index: to.partition,
-            partition_error_code: code.code(),
-            ..Default::default()
-        });
-    }
+/// The results by topic, in the order of the request; a topic without partitions is there too.
+fn topic_results(
+    topics: &[AddPartitionsToTxnTopic],
+    results: Vec<(TopicPartition, ErrorCode)>,
+) -> Vec<AddPartitionsToTxnTopicResult> {
+    let mut results = results.into_iter();
     topics
-        .into_iter()
-        .map(|(name, results_by_partition)| AddPartitionsToTxnTopicResult {
-            name: KafkaString::from(alloc::string::String::from(name.as_str())),
-            results_by_partition,
+        .iter()
+        .map(|topic| AddPartitionsToTxnTopicResult {
+            name: topic.name.clone(),
+            results_by_partition: results
+                .by_ref()
+                .take(topic.partitions.len())
+                .map(|(to, code)| AddPartitionsToTxnPartitionResult {
+                    partition_index: to.partition,
+                    partition_error_code: code.code(),
+                    ..Default::default()
+                })
+                .collect(),
             ..Default::default()
         })
         .collect()

@@ -67,7 +67,7 @@ fn producers_of(node: &Node, topic: &str, partition_index: i32) -> PartitionResp
         .producers()
         .map(|producer| ProducerState {
             producer_id: producer.producer_id,
-            producer_epoch: i32::from(producer.producer_epoch),
+            producer_epoch: producer.producer_epoch,
             last_sequence: producer.last_sequence,
             last_timestamp: producer.last_timestamp_ms,
             coordinator_epoch: producer.coordinator_epoch,

@@ -241,9 +241,6 @@ fn take(node: &mut Node, id: RequestId, part: usize, bytes: &[Bytes]) -> bool {
             return false;
         };
         scan.next = batch.header().last_offset() + 1;
-        if batch.header().is_control() && matches!(scan.want, Want::Largest(_)) {
-            continue;
-        }
         match look_into(&batch, &mut scan) {
             Ok(None) => {}
             Ok(Some((timestamp, offset))) => {

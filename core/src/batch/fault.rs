@@ -57,17 +57,6 @@ impl BatchFault {
         }
     }
 
-    /// The index of the record at fault, where it is one record's.
-    #[must_use]
-    pub fn record(&self) -> Option<i32> {
-        match self.reason {
-            FaultReason::RecordTooLarge(index)
-            | FaultReason::BadRecord(index)
-            | FaultReason::BadOffsetDelta(index) => i32::try_from(index).ok(),
-            _ => None,
-        }
-    }
-
     /// When this fault is answered, and for whom.
     #[must_use]
     pub const fn scope(&self) -> FaultScope {

@@ -13,6 +13,7 @@
 mod build;
 mod compress;
 mod fault;
+pub mod fuzz;
 mod header;
 mod parts;
 mod records;

@@ -66,8 +66,8 @@ impl GroupCoordinator {
     }
 
     /// All offsets of a group, by partition. `topic_id` gives a topic's current id, zero when
-    /// unknown. A partition without a committed offset is listed only as
-    /// [`FetchedOffset::Unstable`].
+    /// unknown. A partition without a committed offset is not listed, also when an open
+    /// transaction holds one (conformance `offsets-fetch-all`).
     ///
     /// # Errors
     /// When the group's partition is loading or not here.
@@ -79,15 +79,11 @@ impl GroupCoordinator {
     ) -> Result<Vec<Fetched>, GroupError> {
         let found = self.find(group)?;
         let staged = self.being_staged(group, require_stable);
-        let mut partitions: BTreeSet<&TopicPartition> = staged.clone();
-        if let Some(found) = found {
-            partitions.extend(found.committed.keys());
-            partitions.extend(found.open.keys());
-        }
+        let partitions = found.into_iter().flat_map(|found| found.committed.keys());
         let fetch = |tp: &TopicPartition| {
             (tp.clone(), fetch_one(found, tp, topic_id(&tp.topic), require_stable, &staged))
         };
-        let all = partitions.into_iter().map(fetch);
+        let all = partitions.map(fetch);
         Ok(all.filter(|(_, offset)| *offset != FetchedOffset::None).collect())
     }
 

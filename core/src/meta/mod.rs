@@ -13,6 +13,7 @@ mod configs;
 mod create;
 mod error;
 mod features;
+pub mod fuzz;
 mod ids;
 pub mod records;
 #[cfg(test)]

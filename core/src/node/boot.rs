@@ -8,7 +8,7 @@
 //! partition it wants to send markers to: such a partition is not gone, it is asked again
 //! (reports P09, P18).
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 
 use super::Node;
 use crate::api;
@@ -150,6 +150,7 @@ impl Node {
         }
         self.output(Output::Ready);
         self.start_expiry();
+        self.start_offsets_expiry();
     }
 
     /// A folder of a topic that the metadata does not have: its deletion was persisted, the
@@ -168,8 +169,9 @@ impl Node {
 
     /// A topic whose creation was persisted, but not the logs that follow from it.
     pub(super) fn create_missing_logs(&mut self) {
+        let unopened: BTreeSet<_> = self.boot.unopened.iter().map(Partition::id).collect();
         for (id, topic) in self.meta.partitions() {
-            if !self.is_unopened(id) && !self.partitions.contains_key(&id) {
+            if !unopened.contains(&id) && !self.partitions.contains_key(&id) {
                 mark!(MissingLogCreated);
                 self.create_partition(id, topic);
             }

@@ -121,7 +121,7 @@ impl Node {
                         self.when_persisted(Completion::GroupLog { append: id, base_offset });
                     }
                     Err(refused) => {
-                        self.group.appended(id, Err((&refused).into()));
+                        self.group.appended(self.now, id, Err((&refused).into()));
                     }
                 }
             }
@@ -169,7 +169,7 @@ impl Node {
                 self.txn.marker_done(self.now, token, result);
             }
             Message::MarkerWritten { reply: MarkerReply::Request { id, marker, to }, result } => {
-                api::write_txn_markers::done(self, id, marker, &to, result)
+                api::write_txn_markers::done(self, id, marker, &to, result);
             }
         }
     }

@@ -109,8 +109,12 @@ impl Node {
                 self.txn.set_transaction_version(level);
                 self.prepare_logs();
             }
-            Loading::Transactions(partition) => self.txn.loaded(self.now, partition),
-            Loading::Offsets(partition) => self.group.loaded(partition),
+            Loading::Transactions(partition) => {
+                let meta = &self.meta;
+                self.txn.forget_partitions(Some(partition), |to| meta.partition_id(to).is_none());
+                self.txn.loaded(self.now, partition);
+            }
+            Loading::Offsets(partition) => self.group.loaded(self.now, partition),
         }
     }
 

@@ -153,10 +153,16 @@ impl Node {
             return None;
         }
         let unopened = self.boot.wants_to_go_on().then_some(self.now.at);
-        [self.timers.next(), self.txn.next_timeout(), self.store.next_timeout(), unopened]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.timers.next(),
+            self.txn.next_timeout(),
+            self.group.next_timeout(),
+            self.store.next_timeout(),
+            unopened,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Leaves an answer for the driver.

@@ -61,7 +61,9 @@ impl Node {
     fn metadata_changed(&mut self, change: MetaChange) {
         match change {
             MetaChange::PartitionCreated { id, topic } => self.create_partition(id, topic),
-            MetaChange::TopicDeleted { id, partitions, .. } => self.topic_deleted(id, partitions),
+            MetaChange::TopicDeleted { id, name, partitions } => {
+                self.topic_deleted(id, &name, partitions);
+            }
             MetaChange::ProducerIds { first, count } => {
                 self.txn.producer_ids_allocated(first, count);
             }
@@ -93,13 +95,13 @@ impl Node {
             }
             CONSUMER_OFFSETS_TOPIC => {
                 self.group.load(partition);
-                self.group.loaded(partition);
+                self.group.loaded(self.now, partition);
             }
             _ => {}
         }
     }
 
-    fn topic_deleted(&mut self, topic_id: TopicId, partitions: i32) {
+    fn topic_deleted(&mut self, topic_id: TopicId, name: &TopicName, partitions: i32) {
         let mut deleted = Vec::new();
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
@@ -109,7 +111,8 @@ impl Node {
             self.store.delete_log(id);
             api::fetch::wake(self, id);
         }
-        self.group.partitions_deleted(&deleted);
+        self.group.partitions_deleted(self.now, &deleted);
+        self.txn.forget_partitions(None, |to| to.topic == *name);
     }
 
     fn topic_config_changed(&mut self, name: &TopicName) {

@@ -13,6 +13,7 @@ mod append;
 mod config;
 mod describe;
 mod error;
+pub mod fuzz;
 mod leader_epochs;
 mod lso;
 mod markers;

@@ -162,6 +162,12 @@ pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
     for entry in entries {
         entry.encode(&mut body);
     }
+    out.push(seal(place, &body));
+    out.append(&mut body);
+}
+
+/// The header of a frame around a body.
+pub(super) fn seal(place: Place, body: &[Bytes]) -> Bytes {
     let length: usize = body.iter().map(Bytes::len).sum();
     let mut tail = [0; HEADER_BYTES as usize - CRC_START];
     let mut fields = &mut tail[..];
@@ -174,8 +180,7 @@ pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
     header.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     header.put_u32(crc);
     header.put_slice(&tail);
-    out.push(header.freeze());
-    out.append(&mut body);
+    header.freeze()
 }
 
 /// What [`Scan::next`] found.
@@ -299,6 +304,21 @@ mod tests {
         scan.push(&bytes);
         let frame = Frame { place: place(2, 9, 8), entries: entries.to_vec() };
         assert_eq!(scan.next(), Scanned::Frame(frame));
+    }
+
+    #[test]
+    fn an_append_is_its_head_and_the_batch() {
+        let entry = Entry::Append { id: ID, block: batch(40, 1, b"x") };
+        let mut out = Vec::new();
+        entry.encode(&mut out);
+        let bytes = out.concat();
+        let head = "0100000000000000000000000000000a0b000000070000000000000028";
+        let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
+        assert_eq!(&hex[..58], head);
+        // A batch of one record of eight bytes is 69 long, and as it goes into the segment.
+        assert_eq!(&hex[58..66], "00000045");
+        assert_eq!(&hex[66..90], "000000000000002800000039");
+        assert_eq!(bytes.len(), 33 + 0x45);
     }
 
     #[test]

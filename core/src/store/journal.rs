@@ -106,7 +106,7 @@ impl Journal {
 
     /// Bytes the open turn takes so far.
     pub(super) const fn turn_bytes(&self) -> u64 {
-        if self.open.is_empty() { 0 } else { self.open_bytes }
+        self.open_bytes
     }
 
     /// The last persisted turn; 0 when there is none.

@@ -25,6 +25,7 @@ mod checkpoint;
 mod checkpoint_file;
 mod files;
 mod frame;
+pub mod fuzz;
 mod journal;
 mod log;
 mod read;

@@ -34,8 +34,13 @@ pub(crate) struct InFlight {
 /// What an append writes, and what follows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Appending {
-    Transition { id: TransactionalId, then: Then },
+    Transition {
+        id: TransactionalId,
+        then: Then,
+    },
     Tombstones(Vec<TransactionalId>),
+    /// What is in force already, without partitions that are gone.
+    Again(TransactionalId),
 }
 
 /// What follows a persisted transition, or its failure.
@@ -107,8 +112,13 @@ impl TxnCoordinator {
             Appending::Tombstones(ids) if owned.is_ok() => {
                 self.tombstones_appended(partition, id, &ids, result.is_ok());
             }
+            Appending::Again(txn) if owned.is_ok() => {
+                if result.is_err() {
+                    self.not_written_again(now, partition, txn);
+                }
+            }
             // The partition moved: what it held was dropped, or is being read again.
-            Appending::Tombstones(_) => {}
+            Appending::Tombstones(_) | Appending::Again(_) => {}
         }
         self.arm_sweeps(now);
     }
@@ -136,6 +146,7 @@ impl TxnCoordinator {
             (Err(error), _) => {
                 mark!(TxnAppendFailedPendingCleared);
                 *pending = None;
+                self.forget_now(partition, txn);
                 self.answer_failure(then, error.into());
             }
             (Ok(()), _) => {
@@ -147,6 +158,7 @@ impl TxnCoordinator {
                     entry.metadata.assert_completes_to(&target);
                 }
                 shard.put(txn, target);
+                self.forget_now(partition, txn);
                 self.follow(now, partition, txn, then);
             }
         }

@@ -38,6 +38,8 @@ pub(crate) enum Timer {
     Marker(MarkerToken),
     /// When to write Complete* again.
     Complete { partition: i32, id: TransactionalId, failed: AppendId, attempts: u32 },
+    /// When to write again what is in force.
+    Again { partition: i32, id: TransactionalId },
 }
 
 /// What an answer to a marker means.
@@ -119,7 +121,7 @@ impl TxnCoordinator {
         self.arm_sweeps(now);
     }
 
-    fn marker_written(&mut self, task: &MarkerTask) {
+    pub(super) fn marker_written(&mut self, task: &MarkerTask) {
         let Some(shard) = self.shards.get_mut(&task.partition) else { return };
         if !shard.marker_written(&task.id, &task.to) {
             return;
@@ -155,6 +157,7 @@ impl TxnCoordinator {
             }
             match timer {
                 Timer::Marker(token) => self.emit_marker(token),
+                Timer::Again { partition, id } => self.again(now, partition, id),
                 Timer::Complete { partition, id, failed, attempts } => {
                     self.complete_again(partition, &id, failed, attempts);
                 }
@@ -185,16 +188,17 @@ impl TxnCoordinator {
     pub(super) fn drop_markers(&mut self, partition: i32) {
         self.markers.retain(|_, task| task.partition != partition);
         self.timers.retain(|(_, timer)| {
-            !matches!(timer, Timer::Complete { partition: other, .. } if *other == partition)
+            !matches!(timer, Timer::Complete { partition: other, .. }
+                | Timer::Again { partition: other, .. } if *other == partition)
         });
         self.drop_stale_timers();
     }
 
-    fn drop_stale_timers(&mut self) {
+    pub(super) fn drop_stale_timers(&mut self) {
         let markers = &self.markers;
         self.timers.retain(|(_, timer)| match timer {
             Timer::Marker(token) => markers.contains_key(token),
-            Timer::Complete { .. } => true,
+            Timer::Complete { .. } | Timer::Again { .. } => true,
         });
     }
 }

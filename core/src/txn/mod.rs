@@ -20,6 +20,8 @@ mod describe;
 mod end;
 mod error;
 mod expiry;
+pub mod fuzz;
+mod gone;
 mod init;
 mod list;
 mod markers;

@@ -5,6 +5,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::AppendId;
 use super::MarkerToken;
@@ -27,6 +28,8 @@ pub(crate) enum Pending {
 pub(crate) struct Entry {
     pub(crate) metadata: Metadata,
     pub(crate) pending: Option<Pending>,
+    /// Partitions that were deleted while the pending record that has them was on its way.
+    gone: Vec<TopicPartition>,
 }
 
 /// One partition of the transaction log that this node leads.
@@ -76,7 +79,8 @@ impl Shard {
         match self.entries.get_mut(id) {
             Some(entry) => entry.metadata = metadata,
             None => {
-                self.entries.insert(id.clone(), Entry { metadata, pending: None });
+                self.entries
+                    .insert(id.clone(), Entry { metadata, pending: None, gone: Vec::new() });
             }
         }
     }
@@ -109,6 +113,28 @@ impl Shard {
         owed.remove(partition);
         entry.metadata.partitions.remove(partition);
         owed.is_empty()
+    }
+
+    /// Takes partitions out of an id's transaction; neither index depends on them.
+    pub(crate) fn forget(&mut self, id: &str, partitions: &[TopicPartition]) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        entry.metadata.partitions.retain(|to| !partitions.contains(to));
+    }
+
+    /// As [`forget`](Self::forget), when the pending transition has ended.
+    pub(crate) fn forget_later(&mut self, id: &str, partitions: Vec<TopicPartition>) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.gone.extend(partitions);
+        }
+    }
+
+    /// Does what [`forget_later`](Self::forget_later) put off; whether there was anything.
+    pub(crate) fn forget_left(&mut self, id: &str) -> bool {
+        let Some(entry) = self.entries.get_mut(id) else { return false };
+        let gone = core::mem::take(&mut entry.gone);
+        let before = entry.metadata.partitions.len();
+        entry.metadata.partitions.retain(|to| !gone.contains(to));
+        entry.metadata.partitions.len() < before
     }
 
     /// Open transactions that are overdue, the oldest first.

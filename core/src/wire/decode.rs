@@ -3,14 +3,17 @@
 use bytes::Bytes;
 use kacrab_protocol::generated::{
     AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ApiKey, CreateTopicsRequestData,
-    DeleteRecordsRequestData, DeleteTopicsRequestData, DescribeClusterRequestData,
-    DescribeProducersRequestData, DescribeTransactionsRequestData, EndTxnRequestData,
-    FetchRequestData, FindCoordinatorRequestData, InitProducerIdRequestData,
-    ListOffsetsRequestData, ListTransactionsRequestData, MetadataRequestData,
-    OffsetCommitRequestData, OffsetFetchRequestData, ProduceRequestData,
+    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
+    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
+    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
+    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
+    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
+    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
+    OffsetDeleteRequestData, OffsetFetchRequestData, ProduceRequestData, SyncGroupRequestData,
     WriteTxnMarkersRequestData,
 };
 
+use super::delete_groups;
 use super::frame::{HeaderKind, read_header};
 use super::messages::generated_messages;
 use super::{
@@ -54,6 +57,7 @@ fn decode_body(
     mut body: Bytes,
     limits: &Limits,
 ) -> Result<Request, WireError> {
+    let frame_bytes = body.len();
     shape::check_request(api_key, version, &body, limits.max_elements)
         .map_err(|fault| WireError::BadShape { api_key, version, fault })?;
     let bad_body = |source| WireError::BadBody { api_key, version, source };
@@ -67,10 +71,20 @@ fn decode_body(
                 $(ApiKey::$name => $request::read(&mut body, version).map(Request::$name),)*
                 ApiKey::Fetch => FetchRequestData::read(&mut body, version).map(Request::Fetch),
                 ApiKey::Produce => ProduceRequestData::read(&mut body, version).map(|data| {
-                    Request::Produce(ProduceRequest::screened(data, version, &limits.screen))
+                    Request::Produce(ProduceRequest::screened(
+                        data,
+                        version,
+                        &limits.screen,
+                        frame_bytes,
+                    ))
                 }),
                 ApiKey::TxnOffsetCommit => {
                     TxnOffsetCommitRequest::read(&mut body, version).map(Request::TxnOffsetCommit)
+                }
+                // v3 differs in its answer only.
+                ApiKey::DeleteGroups => {
+                    DeleteGroupsRequestData::read(&mut body, version.min(delete_groups::GENERATED))
+                        .map(Request::DeleteGroups)
                 }
                 ApiKey::ApiVersions => {
                     ApiVersionsRequest::read(&mut body, version).map(Request::ApiVersions)

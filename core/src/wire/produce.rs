@@ -1,5 +1,6 @@
 //! Produce: the generated message, with its record sets screened.
 
+use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{PartitionProduceData, ProduceRequestData, TopicProduceData};
 
@@ -7,9 +8,28 @@ use super::{ProduceRequest, ProduceTopic, WireError};
 use crate::batch::{ScreenLimits, Screened, screen};
 use crate::types::TopicName;
 
+/// Whether a record set is a small part of its frame. It is a slice of it, and what is kept of it
+/// in the log's cache would keep the whole frame in memory, uncounted: such a set is copied.
+const fn pins_too_much(records: &Bytes, frame_bytes: usize) -> bool {
+    records.len() < frame_bytes / 2
+}
+
 impl ProduceRequest {
     /// Screens every record set: CRC and structure are checked here, in the connection's task.
-    pub(super) fn screened(data: ProduceRequestData, version: i16, limits: &ScreenLimits) -> Self {
+    /// `frame_bytes` is what the request takes as a whole.
+    pub(super) fn screened(
+        data: ProduceRequestData,
+        version: i16,
+        limits: &ScreenLimits,
+        frame_bytes: usize,
+    ) -> Self {
+        let own = |records: Bytes| {
+            if pins_too_much(&records, frame_bytes) {
+                Bytes::copy_from_slice(&records)
+            } else {
+                records
+            }
+        };
         let topics = data
             .topic_data
             .into_iter()
@@ -19,7 +39,7 @@ impl ProduceRequest {
                 partitions: topic
                     .partition_data
                     .into_iter()
-                    .map(|p| (p.index, screen(p.records, version, limits)))
+                    .map(|p| (p.index, screen(p.records.map(own), version, limits)))
                     .collect(),
             })
             .collect();
@@ -56,5 +76,17 @@ impl ProduceRequest {
             data.topic_data.push(topic_data);
         }
         Ok(data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_record_set_does_not_pin_its_frame() {
+        let frame = Bytes::from(alloc::vec![0_u8; 1_000]);
+        assert!(pins_too_much(&frame.slice(..499), frame.len()));
+        assert!(!pins_too_much(&frame.slice(..500), frame.len()));
     }
 }

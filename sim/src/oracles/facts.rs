@@ -103,10 +103,8 @@ impl<'h> Facts<'h> {
                 }
             }
             &Event::Begun { txn, id } => self.txns.entry(txn).or_default().id = Some(id),
-            &Event::EndAsked { txn, commit } => {
-                if commit {
-                    self.txns.entry(txn).or_default().commit_asked_us = Some(at_us);
-                }
+            &Event::EndAsked { txn, commit: true } => {
+                self.txns.entry(txn).or_default().commit_asked_us = Some(at_us);
             }
             &Event::Ended { txn, commit, outcome } => {
                 self.txns.entry(txn).or_default().ended = Some((commit, outcome));

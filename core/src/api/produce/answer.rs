@@ -46,15 +46,10 @@ impl PartResult {
         Self { message: Some(message.into()), ..Self::code(code) }
     }
 
+    /// A faulty batch. Kafka names single records only for what it refuses by the topic's
+    /// settings.
     pub(super) fn fault(fault: &BatchFault) -> Self {
-        Self {
-            record_errors: fault
-                .record()
-                .map(|index| (index, alloc::format!("{fault}")))
-                .into_iter()
-                .collect(),
-            ..Self::message(fault.into(), alloc::format!("{fault}"))
-        }
+        Self::message(fault.into(), alloc::format!("{fault}"))
     }
 
     /// A refused append. Which refusals carry the log start is Kafka's choice (spec 2.4).
@@ -102,7 +97,7 @@ pub(crate) fn persisted(node: &mut Node, id: RequestId, part: usize) {
     let log_start = pending.parts[part]
         .id
         .and_then(|partition| node.partitions.get(&partition))
-        .map_or(-1, |partition| partition.log_start());
+        .map_or(-1, crate::partition::Partition::log_start);
     let result = PartResult::of_append(appended, log_start);
     set_result(node, id, part, result);
 }
@@ -164,7 +159,7 @@ fn respond(node: &mut Node, pending: PendingProduce) {
         });
     }
     let version = pending.context.version;
-    let not_leader = pending.parts.iter().any(|part| is_not_leader(part));
+    let not_leader = pending.parts.iter().any(is_not_leader);
     let leader_epoch = node.meta.leader_epoch();
     let mut parts = pending.parts.into_iter();
     let responses = pending

@@ -198,7 +198,7 @@ fn several_producers(pending: &PendingProduce) -> bool {
         .parts
         .iter()
         .filter_map(Part::header)
-        .filter(|header| header.is_transactional())
+        .filter(|header| header.is_transactional() && header.has_producer())
         .map(|header| (header.producer_id, header.producer_epoch));
     let first = producers.next();
     producers.any(|other| Some(other) != first)
@@ -244,7 +244,7 @@ fn append_part(node: &mut Node, id: RequestId, index: usize) -> Result<Appended,
         (_, Some(Err(fault))) => return Err(refuse_fault(node, part, fault)),
         _ => return Err(PartResult::code(ErrorCode::UnknownServerError)),
     };
-    let log_start = node.partitions.get(&partition).map(|p| p.log_start());
+    let log_start = node.partitions.get(&partition).map(crate::partition::Partition::log_start);
     let appended = node
         .append(partition, &batch, Origin::Client, guard)
         .map_err(|refused| PartResult::refused(&refused, log_start))?;

@@ -34,7 +34,7 @@ pub(super) fn begin(node: &mut Node, id: RequestId) {
             let Some(Pending::Produce(pending)) = node.waiting.get(id) else { return };
             let part = &pending.parts[index];
             let Some(header) = part.header().copied() else { continue };
-            if !header.is_transactional() {
+            if !header.is_transactional() || !header.has_producer() {
                 continue;
             }
             producer = Some((header.producer_id, header.producer_epoch));

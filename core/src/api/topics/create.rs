@@ -14,10 +14,11 @@ use crate::api::Context;
 use crate::api::waiting::Pending;
 use crate::error::ErrorCode;
 use crate::io::RequestId;
+use crate::mark;
 use crate::meta::{MetaError, TOPIC_CONFIGS, TopicPlan, TopicSpec};
 use crate::node::Node;
 use crate::types::{TopicId, TopicName};
-use crate::wire::Response;
+use crate::wire::{Request, Response};
 
 /// A CreateTopics whose topics are being written.
 #[derive(Clone, Debug)]
@@ -32,6 +33,18 @@ const OWN_CONFIG: i8 = 1;
 const DEFAULT_CONFIG: i8 = 5;
 
 pub(crate) fn create(node: &mut Node, context: Context, request: CreateTopicsRequestData) {
+    // "It exists" is an answer only once that is durable: whoever meets a creation that is still
+    // being written waits for its end.
+    let under_way: Vec<TopicName> = request
+        .topics
+        .iter()
+        .filter(|topic| node.meta.is_being_created(topic.name.as_str()))
+        .map(|topic| TopicName::from(topic.name.as_str()))
+        .collect();
+    if !under_way.is_empty() {
+        mark!(CreationMetAnother);
+        return node.after_creation(context, Request::CreateTopics(request), under_way);
+    }
     let specs: Vec<TopicSpec> = request.topics.iter().map(spec).collect();
     let plans = node.meta.plan_create_all(&specs, request.validate_only);
     let mut names = Vec::new();

@@ -37,10 +37,12 @@ pub(crate) fn delete(node: &mut Node, context: Context, request: DeleteTopicsReq
     let mut pending = PendingDeleteTopics { topics: Vec::new() };
     let mut waits = Vec::new();
     for (name, id) in asked {
+        let under_way = being_deleted(node, name.as_ref(), id);
         let one = plan(node, name, id);
         if one.code == ErrorCode::None {
             waits.push(one.id);
         }
+        waits.extend(under_way);
         pending.topics.push(one);
     }
     let id = context.id;
@@ -49,6 +51,16 @@ pub(crate) fn delete(node: &mut Node, context: Context, request: DeleteTopicsReq
     }
     node.waiting.insert(context.conn, id, Pending::DeleteTopics(pending));
     node.when_deleted(context, waits);
+}
+
+/// "There is no such topic" is an answer only once that is durable: a deletion that is still being
+/// written is waited for.
+fn being_deleted(node: &Node, name: Option<&KafkaString>, id: TopicId) -> Option<TopicId> {
+    let topic = match name {
+        Some(name) => node.meta.topic(name.as_str()),
+        None => node.meta.topic_by_id(id),
+    }?;
+    node.meta.is_being_deleted(topic.id).then_some(topic.id)
 }
 
 fn plan(node: &mut Node, name: Option<KafkaString>, id: TopicId) -> Asked {

@@ -11,6 +11,7 @@ fn in_state(state: TxnState) -> Metadata {
         state,
         producer_epoch: 5,
         previous_producer_id: 1,
+        client_version: 2,
         ..Metadata::new(1, 60_000, EPOCH_MS)
     }
 }
@@ -95,6 +96,14 @@ fn the_commit_of_a_producer_that_the_coordinator_gave_up_on_is_fenced() {
     assert_eq!(end_bumped(&metadata, false, (1, 4), Commit), Err(ProducerFenced));
     assert_eq!(end_bumped(&metadata, false, (1, 4), Abort), DONE);
     assert_eq!(end_bumped(&metadata, false, (1, 5), Commit), Err(InvalidTxnState));
+}
+
+#[test]
+fn one_epoch_below_is_no_repeat_where_an_owner_of_old_ended_the_transaction() {
+    let by_old = |state| Metadata { client_version: 0, ..in_state(state) };
+    for (state, decision) in [(CompleteCommit, Commit), (CompleteAbort, Abort)] {
+        assert_eq!(end_bumped(&by_old(state), false, (1, 4), decision), Err(ProducerFenced));
+    }
 }
 
 #[test]

@@ -718,4 +718,30 @@ pub(super) const SHAPES: &[Shape] = &[
             ),
         ],
     },
+    // OffsetDeleteResponse.json, valid 0.
+    Shape {
+        key: 47,
+        flexible: MAX,
+        fields: &[
+            f("error_code", Fixed(2), 0, MAX),
+            f("throttle_time_ms", Fixed(4), 0, MAX),
+            f(
+                "topics",
+                Array(&Struct(&[
+                    f("name", Str, 0, MAX),
+                    f(
+                        "partitions",
+                        Array(&Struct(&[
+                            f("partition_index", Fixed(4), 0, MAX),
+                            f("error_code", Fixed(2), 0, MAX),
+                        ])),
+                        0,
+                        MAX,
+                    ),
+                ])),
+                0,
+                MAX,
+            ),
+        ],
+    },
 ];

@@ -1,4 +1,20 @@
-//! Whole requests on files in memory.
+//! Whole requests on files in memory: the public reports by kind, a file each.
+
+mod aborted_read;
+mod coordinator_failover;
+mod crash_recovery;
+mod dedup_window;
+mod end_repeated;
+mod epoch_fencing;
+mod hanging_transaction;
+mod looks;
+mod lso;
+mod marker_ordering;
+mod offsets_in_transaction;
+mod protocol;
+mod retention_vs_producers;
+mod sequence_order;
+mod verbs;
 
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;

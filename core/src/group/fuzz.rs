@@ -1,0 +1,25 @@
+//! Body of a fuzz target (`fuzz/`), compiled with every build and run by a test.
+
+use super::records::{GroupKey, OffsetValue};
+
+/// Reads a key and a value of `__consumer_offsets`. What was read is the same when it is written
+/// and read again.
+pub fn read_any_record(data: &[u8]) {
+    if let Ok(key) = GroupKey::decode(data) {
+        assert_eq!(GroupKey::decode(&key.encode()), Ok(key), "a key changes");
+    }
+    if let Ok(value) = OffsetValue::decode(data) {
+        let again = OffsetValue::decode(&value.encode());
+        assert_eq!(again, Ok(value.as_written()), "a value changes");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::noise;
+
+    #[test]
+    fn thousands_of_random_inputs_pass() {
+        noise(4_000, super::read_any_record);
+    }
+}

@@ -276,3 +276,63 @@ fn a_failed_sync_is_final_until_the_broker_starts_again() {
     assert_eq!(bench.end_until(5, "a", p, COMMIT), Ok(p.next_epoch()));
     assert_eq!(outcome(&mut bench, &"after the start"), COMMIT);
 }
+
+#[test]
+fn a_write_that_is_torn_at_any_byte_is_there_as_a_whole_or_not_at_all() {
+    for flavour in [CLASSIC, TV2] {
+        let points = crash_points(flavour, COMMIT);
+        for point in 0..points {
+            for bytes in (0..1_500).step_by(37) {
+                let what = (flavour, point, bytes);
+                let (mut bench, p) = about_to_end(flavour);
+                bench.files.hold_after(point);
+                bench.send(flavour.end, end("a", p, COMMIT));
+                bench.files.tear(bytes);
+                let mut bench = bench.crash();
+                assert!(bench.ready, "{what:?} {:?}", bench.faults);
+                bench.pass_ms(1_000);
+                if bench.state("a") == "Ongoing" {
+                    assert_eq!(point, 0, "{what:?}");
+                    bench.end_until(flavour.end, "a", p, ABORT).unwrap();
+                    assert_eq!(outcome(&mut bench, &what), ABORT);
+                } else {
+                    assert_eq!(outcome(&mut bench, &what), COMMIT);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_client_that_hangs_up_before_its_answer_has_ended_its_transaction() {
+    for flavour in [CLASSIC, TV2] {
+        let (mut bench, p) = about_to_end(flavour);
+        bench.files.hold_after(0);
+        let id = bench.send_over(5, flavour.end, end("a", p, COMMIT));
+        bench.input(crate::io::Input::ConnectionClosed { conn: crate::io::ConnId(5) });
+        bench.release();
+        assert!(bench.take(id).is_none());
+        assert_eq!(bench.state("a"), "CompleteCommit");
+        assert_eq!(outcome(&mut bench, &flavour), COMMIT);
+        assert!(bench.end(flavour.end, "a", p, COMMIT).is_ok(), "a repeat over a new connection");
+    }
+}
+
+#[test]
+fn a_level_that_is_lowered_lets_open_transactions_end_as_they_began() {
+    for level in [0, 1] {
+        let (mut bench, p) = about_to_end(TV2);
+        bench.configure(|config| config.transaction_version = level);
+        let mut bench = bench.restart();
+        bench.pass_ms(100);
+        let ended = bench.end_until(5, "a", p, COMMIT);
+        if ended.is_err() {
+            bench.pass_ms(100_000);
+            assert_eq!(outcome(&mut bench, &level), ABORT, "timed out");
+        } else {
+            assert_eq!(outcome(&mut bench, &level), COMMIT);
+        }
+        let next = bench.init_until("a");
+        assert!(next.1 > p.1);
+    }
+}

@@ -115,7 +115,9 @@ const SNAPSHOTS: [Snapshots; 6] = [
     Snapshots::Damaged,
 ];
 
-fn tamper(files: &mut crate::node::testing::Files, how: Snapshots) {
+fn tamper(files: &mut crate::node::testing::Files, end: End, how: Snapshots) {
+    let snapshots = files.paths("t-0/").iter().filter(|path| path.ends_with(".snapshot")).count();
+    assert!(snapshots > 0 || matches!(end, End::Crash), "there is something to change");
     match how {
         Snapshots::Left => {}
         Snapshots::Empty => {
@@ -146,9 +148,9 @@ fn tamper(files: &mut crate::node::testing::Files, how: Snapshots) {
 
 fn again(mut bench: Bench, end: End, how: Snapshots) -> Bench {
     match end {
-        End::Clean => bench.restart_after(|files| tamper(files, how)),
+        End::Clean => bench.restart_after(|files| tamper(files, end, how)),
         End::Crash | End::CheckpointThenCrash => {
-            tamper(&mut bench.files, how);
+            tamper(&mut bench.files, end, how);
             bench.crash()
         }
     }
@@ -185,7 +187,8 @@ fn all_five_batches_are_known_after_every_kind_of_start() {
 fn an_open_transaction_and_the_aborted_list_are_known_after_every_kind_of_start() {
     for end in ENDS {
         for how in SNAPSHOTS {
-            let mut bench = Bench::open();
+            let mut bench =
+                Bench::open_with(|config| config.verdict_checkpoint_interval_ms = 1_000);
             bench.topic("t", 1);
             let p = bench.init("a").unwrap();
             let q = bench.init("b").unwrap();
@@ -193,7 +196,7 @@ fn an_open_transaction_and_the_aborted_list_are_known_after_every_kind_of_start(
             let p = bench.end(5, "a", p, ABORT).unwrap();
             assert_eq!(bench.write_in(12, "b", "t-0", q, 0, 2), Ok(3));
             if matches!(end, End::CheckpointThenCrash) {
-                bench.pass_ms(59_000);
+                bench.pass_ms(3_000);
             }
             assert_eq!(bench.write_in(12, "a", "t-0", p, 0, 1), Ok(5));
             let p = bench.end(5, "a", p, COMMIT).unwrap();

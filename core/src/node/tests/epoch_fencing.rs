@@ -311,3 +311,37 @@ fn an_end_and_a_new_instance_at_once_have_one_outcome() {
         }
     }
 }
+
+#[test]
+fn an_instance_that_names_itself_after_its_timeout_goes_on() {
+    for flavour in [CLASSIC, TV2] {
+        let mut bench = with_sweep_of_200_ms();
+        bench.topic("t", 1);
+        let p = bench.init_for("a", 1_000).unwrap();
+        bench.write_as(flavour, "a", "t-0", p, 0, 1).unwrap();
+        bench.pass_ms(1_500);
+        let p1 = bench.init_as(5, "a", p).unwrap();
+        assert_eq!(p1, p.next_epoch(), "{flavour:?}");
+        assert_eq!(bench.write_as(flavour, "a", "t-0", p1, 0, 1), Ok(2));
+        bench.end(flavour.end, "a", p1, COMMIT).unwrap();
+        assert_eq!(bench.visible("t-0"), [2]);
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_ends_transactions_early_at_most() {
+    for jump_ms in [-3_600_000, 3_600_000] {
+        let mut bench = with_sweep_of_200_ms();
+        bench.topic("t", 1);
+        let p = bench.init_for("a", 1_000).unwrap();
+        bench.write_as(TV2, "a", "t-0", p, 0, 1).unwrap();
+        bench.now.wall_ms += jump_ms;
+        bench.pass_ms(500);
+        let state = bench.state("a");
+        assert_eq!(state == "Ongoing", jump_ms < 0);
+        let q = bench.init_until("a");
+        bench.write_as(TV2, "a", "t-0", q, 0, 1).unwrap();
+        bench.end(5, "a", q, COMMIT).unwrap();
+        assert_eq!(bench.ends("t-0"), (4, 4));
+    }
+}

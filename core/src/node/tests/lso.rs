@@ -217,3 +217,38 @@ fn what_is_not_on_disk_yet_is_not_seen() {
     assert_eq!(produced(bench.take(id).unwrap()), Ok(1));
     assert_eq!(bench.ends("t-0"), (3, 3));
 }
+
+#[test]
+fn the_largest_timestamp_is_found_wherever_it_is() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    let nobody = super::verbs::Who::NOBODY;
+    for at in [100, 400, 200] {
+        timed(&mut bench, None, nobody, -1, at);
+    }
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", -3), Ok((1, 400)));
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 150), Ok((1, 400)));
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 401), Ok((-1, -1)));
+    assert_eq!(bench.delete_records("t-0", 2), Ok(2));
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 0), Ok((2, 200)));
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", -2), Ok((2, -1)));
+    let mut bench = bench.restart();
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 0), Ok((2, 200)));
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-9", 0), Err(3));
+}
+
+#[test]
+fn one_connections_requests_are_all_answered_while_a_fetch_of_it_waits() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    let mut request = fetch_request(COMMITTED, &[("t-0", 0)]);
+    request.max_wait_ms = 10_000;
+    let fetch = bench.send(12, Request::Fetch(request));
+    let p = bench.init("a").unwrap();
+    bench.write_as(TV2, "a", "t-0", p, 0, 1).unwrap();
+    assert!(bench.take(fetch).is_none());
+    bench.end(5, "a", p, ABORT).unwrap();
+    let seen = fetched(bench.take(fetch).expect("the marker wakes it"));
+    assert_eq!((seen[0].visible.len(), seen[0].lso), (0, 2));
+    assert_eq!(seen[0].aborted, Some([(p.0, 0)].into()));
+}

@@ -1,6 +1,6 @@
 //! Reports P22, P23, P24 and DeleteRecords: what is forgotten, when, and what must not be.
 
-use super::looks::COMMITTED;
+use super::looks::{COMMITTED, UNCOMMITTED};
 use super::verbs::{
     ABORT, CLASSIC, COMMIT, LONG_MS, TV2, Who, batch, init, name, produce, produced,
 };
@@ -272,13 +272,7 @@ fn a_topic_that_is_deleted_while_a_write_to_it_waits_answers_it() {
     bench.files.hold_after(0);
     let write = produce(12, Some("x"), "a-0", batch(p, 0, 1, true));
     let id = bench.send(12, write);
-    let request =
-        crate::wire::Request::DeleteTopics(kacrab_protocol::generated::DeleteTopicsRequestData {
-            topic_names: [super::verbs::text("a")].into(),
-            timeout_ms: 1_000,
-            ..Default::default()
-        });
-    let delete = bench.send(5, request);
+    let delete = bench.send(5, super::verbs::delete_topics("a"));
     bench.release();
     assert!(matches!(bench.await_answer(delete), crate::wire::Response::DeleteTopics(_)));
     let written = produced(bench.await_answer(id));
@@ -306,4 +300,145 @@ fn deleted_records_do_not_make_a_producer_unknown() {
         assert_eq!(bench.write("t-0", p, 9, 1), Ok(9));
         assert_eq!(bench.fetch(COMMITTED, "t-0", 9).records, [9]);
     }
+}
+
+/// Deletes a topic with an open transaction on it, creates it again, and ends the transaction,
+/// as far as the disk goes along.
+fn delete_create_end(bench: &mut Bench, flavour: super::verbs::Flavour, p: Who) {
+    bench.send(5, super::verbs::delete_topics("a"));
+    bench.send(7, super::verbs::create_topics("a", 1, &[]));
+    bench.send(flavour.end, super::verbs::end("x", p, COMMIT));
+}
+
+#[test]
+fn no_crash_brings_a_marker_of_the_old_topic_into_the_new_one() {
+    for flavour in [CLASSIC, TV2] {
+        let mut start = Bench::open();
+        start.topic("a", 2);
+        start.topic("b", 1);
+        let p = start.init("x").unwrap();
+        for to in ["a-0", "a-1", "b-0"] {
+            start.write_as(flavour, "x", to, p, 0, 3).unwrap();
+        }
+        let mut whole = start.clone();
+        delete_create_end(&mut whole, flavour, p);
+        let points = whole.files.changes - start.files.changes;
+        assert!(points >= 3);
+        for point in 0..=points {
+            for at_once in [false, true] {
+                let mut bench = start.clone();
+                bench.files.hold_after(point);
+                delete_create_end(&mut bench, flavour, p);
+                let mut bench = bench.crash();
+                if !at_once {
+                    bench.pass_ms(1_000);
+                }
+                let there = bench.list_offset(UNCOMMITTED, "a-0", -1);
+                let old = there.is_ok_and(|(end, _)| end == 3);
+                if old {
+                    assert_eq!(bench.delete_topic("a"), 0);
+                }
+                if there.is_err() || old {
+                    bench.topic("a", 1);
+                }
+                bench.end_until(flavour.end, "x", p, COMMIT).unwrap();
+                bench.pass_ms(1_000);
+                assert_eq!(bench.state("x"), "CompleteCommit");
+                assert_eq!(bench.ends("a-0"), (0, 0), "{flavour:?} {point}");
+                assert_eq!(bench.visible("b-0"), [0, 1, 2]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_topic_that_goes_while_its_marker_is_owed_lets_the_transaction_end() {
+    for flavour in [CLASSIC, TV2] {
+        for recreate in [false, true] {
+            for crash in [false, true] {
+                let mut bench = Bench::open();
+                bench.topic("a", 1);
+                bench.topic("b", 1);
+                let p = bench.init("x").unwrap();
+                for to in ["a-0", "b-0"] {
+                    bench.write_as(flavour, "x", to, p, 0, 3).unwrap();
+                }
+                // The decision is on disk, the markers are not, the deletion is right behind.
+                bench.files.hold_after(1);
+                bench.send(flavour.end, super::verbs::end("x", p, COMMIT));
+                bench.files.fail(Failing::Journal, FileError::NoSpace, Some(1));
+                bench.release();
+                assert_eq!(bench.state("x"), "PrepareCommit");
+                assert_eq!(bench.delete_topic("a"), 0);
+                if recreate {
+                    bench.topic("a", 1);
+                }
+                if crash {
+                    bench = bench.crash();
+                }
+                bench.pass_ms(2_000);
+                assert_eq!(bench.state("x"), "CompleteCommit");
+                assert_eq!(bench.ends("b-0"), (4, 4));
+                if recreate {
+                    assert_eq!(bench.ends("a-0"), (0, 0), "{flavour:?} crash {crash}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deletion_beside_a_transition_in_flight_leaves_nothing_stuck() {
+    for flavour in [CLASSIC, TV2] {
+        let mut bench = Bench::open();
+        bench.topic("a", 2);
+        bench.topic("b", 1);
+        let p = bench.init("x").unwrap();
+        bench.write_as(flavour, "x", "a-0", p, 0, 1).unwrap();
+        bench.write_as(flavour, "x", "b-0", p, 0, 1).unwrap();
+        let ids = bench.send_at_once(alloc::vec![
+            (5, super::verbs::delete_topics("a")),
+            (3, super::verbs::add("x", p, &["a-1"])),
+        ]);
+        for id in ids {
+            bench.await_answer(id);
+        }
+        bench.topic("a", 2);
+        assert_eq!(bench.describe("x").unwrap().2, ["b-0"]);
+        let mut bench = bench.crash();
+        bench.end_until(flavour.end, "x", p, ABORT).unwrap();
+        bench.pass_ms(1_000);
+        assert_eq!(bench.state("x"), "CompleteAbort");
+        for to in ["a-0", "a-1"] {
+            assert_eq!(bench.ends(to), (0, 0), "{flavour:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fetch_that_waits_on_a_topic_that_goes_is_answered() {
+    let mut bench = Bench::open();
+    bench.topic("a", 1);
+    let mut request = super::looks::fetch_request(COMMITTED, &[("a-0", 0)]);
+    request.max_wait_ms = 100_000;
+    let id = bench.send_over(3, 12, crate::wire::Request::Fetch(request));
+    assert_eq!(bench.delete_topic("a"), 0);
+    let seen = super::looks::fetched(bench.take(id).expect("at once"));
+    assert_eq!(seen[0].code, 3);
+}
+
+#[test]
+fn ids_that_never_had_a_transaction_expire_and_busy_ones_do_not() {
+    let mut bench = expiring();
+    bench.topic("t", 1);
+    let busy = bench.init("busy").unwrap();
+    bench.init("idle").unwrap();
+    let mut who = busy;
+    for _ in 0..5 {
+        bench.pass_ms(2_000);
+        bench.write_as(TV2, "busy", "t-0", who, 0, 1).unwrap();
+        who = bench.end(5, "busy", who, COMMIT).unwrap();
+    }
+    assert_eq!(bench.describe("idle"), Err(105));
+    assert_eq!(bench.state("busy"), "CompleteCommit");
 }

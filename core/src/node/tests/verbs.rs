@@ -255,6 +255,36 @@ pub(super) fn txn_offsets(response: Response) -> i16 {
     answer.topics[0].partitions[0].1.code()
 }
 
+pub(super) fn create_topics(name: &str, partitions: i32, configs: &[(&str, &str)]) -> Request {
+    let configs = configs
+        .iter()
+        .map(|(name, value)| CreatableTopicConfig {
+            name: text(name),
+            value: Some(text(value)),
+            ..Default::default()
+        })
+        .collect();
+    Request::CreateTopics(CreateTopicsRequestData {
+        topics: vec![CreatableTopic {
+            name: text(name),
+            num_partitions: partitions,
+            replication_factor: 1,
+            configs,
+            ..Default::default()
+        }],
+        timeout_ms: 1_000,
+        ..Default::default()
+    })
+}
+
+pub(super) fn delete_topics(name: &str) -> Request {
+    Request::DeleteTopics(DeleteTopicsRequestData {
+        topic_names: vec![text(name)],
+        timeout_ms: 1_000,
+        ..Default::default()
+    })
+}
+
 fn find_coordinator(key: &str, key_type: i8) -> Request {
     Request::FindCoordinator(FindCoordinatorRequestData {
         key: text(key),
@@ -284,36 +314,13 @@ impl Bench {
     }
 
     pub(super) fn topic_with(&mut self, name: &str, partitions: i32, configs: &[(&str, &str)]) {
-        let configs = configs
-            .iter()
-            .map(|(name, value)| CreatableTopicConfig {
-                name: text(name),
-                value: Some(text(value)),
-                ..Default::default()
-            })
-            .collect();
-        let request = Request::CreateTopics(CreateTopicsRequestData {
-            topics: vec![CreatableTopic {
-                name: text(name),
-                num_partitions: partitions,
-                replication_factor: 1,
-                configs,
-                ..Default::default()
-            }],
-            timeout_ms: 1_000,
-            ..Default::default()
-        });
+        let request = create_topics(name, partitions, configs);
         let Response::CreateTopics(answer) = self.ask(7, request) else { panic!() };
         assert_eq!(answer.topics[0].error_code, 0, "{answer:?}");
     }
 
     pub(super) fn delete_topic(&mut self, name: &str) -> i16 {
-        let request = Request::DeleteTopics(DeleteTopicsRequestData {
-            topic_names: vec![text(name)],
-            timeout_ms: 1_000,
-            ..Default::default()
-        });
-        let Response::DeleteTopics(answer) = self.ask(5, request) else { panic!() };
+        let Response::DeleteTopics(answer) = self.ask(5, delete_topics(name)) else { panic!() };
         answer.responses[0].error_code
     }
 

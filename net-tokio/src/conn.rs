@@ -129,6 +129,8 @@ pub(crate) async fn serve(
     stream.set_nodelay(true).unwrap_or(());
     let frames = FrameReader::new(shared.settings.request_max_bytes);
     let mut cut = phase.clone();
+    let host = Arc::from(format!("/{}", peer.ip()));
+    shared.events.send(Event::Opened(id, host)).await.unwrap_or(());
     let mut conn =
         Connection { shared: &shared, id, stream, frames, phase, last: None, out: BytesMut::new() };
     let end = tokio::select! {

@@ -20,6 +20,8 @@ use crate::serve::{self, Phase};
 pub(crate) enum Event {
     /// A decoded request. At most one of a connection is unanswered at any time.
     Ask(Box<Ask>),
+    /// A connection was accepted, and where it comes from.
+    Opened(ConnId, Arc<str>),
     /// The connection is gone.
     Closed(ConnId),
 }
@@ -129,6 +131,7 @@ impl NodeLoop {
                 }
                 Wake::Urgent(Urgent::Stop) => Input::Stop,
                 Wake::Event(Event::Ask(ask)) => self.admit(*ask),
+                Wake::Event(Event::Opened(conn, host)) => Input::ConnectionOpened { conn, host },
                 Wake::Event(Event::Closed(conn)) => {
                     self.routes.closed(conn);
                     Input::ConnectionClosed { conn }

@@ -44,6 +44,13 @@ pub enum Input {
         /// What is asked.
         request: Request,
     },
+    /// A connection was accepted. A driver that does not say so leaves hosts unknown.
+    ConnectionOpened {
+        /// The connection.
+        conn: ConnId,
+        /// Where it comes from, as Kafka writes it: `/127.0.0.1`.
+        host: Arc<str>,
+    },
     /// A connection is gone; what it still waits for need not be answered.
     ConnectionClosed {
         /// The connection.

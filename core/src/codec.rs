@@ -103,6 +103,16 @@ impl<'a> Reader<'a> {
         self.text(length)
     }
 
+    /// A string with a two byte length, -1 for null.
+    pub(crate) fn nullable_string(&mut self) -> Result<Option<&'a str>, RecordFault> {
+        match self.i16()? {
+            -1 => Ok(None),
+            length => {
+                self.text(usize::try_from(length).map_err(|_| RecordFault::BadLength)?).map(Some)
+            }
+        }
+    }
+
     pub(crate) fn compact_nullable_string(&mut self) -> Result<Option<&'a str>, RecordFault> {
         match self.uvarint()? {
             0 => Ok(None),

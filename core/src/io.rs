@@ -27,6 +27,10 @@ pub struct RequestId(pub u64);
 pub struct Ticket(pub u64);
 
 /// What the driver tells a node.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a request is the common input; a box would be an allocation for each"
+)]
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The node may read its files and begin. The first input of every life, once.
@@ -43,6 +47,13 @@ pub enum Input {
         client_id: Arc<str>,
         /// What is asked.
         request: Request,
+    },
+    /// A connection was accepted. A driver that does not say so leaves hosts unknown.
+    ConnectionOpened {
+        /// The connection.
+        conn: ConnId,
+        /// Where it comes from, as Kafka writes it: `/127.0.0.1`.
+        host: Arc<str>,
     },
     /// A connection is gone; what it still waits for need not be answered.
     ConnectionClosed {

@@ -182,6 +182,38 @@ marks! {
     GroupAppendFailed = "group.append.failed",
     /// Offsets expired that nobody committed for too long.
     GroupOffsetsExpired = "group.offsets.expired",
+    /// A member was refused because its group has `group.max.size` members.
+    GroupFull = "group.join.full",
+    /// A member joined again and was told of the generation there is.
+    GroupJoinAnsweredAgain = "group.join.answered_again",
+    /// A second Join of a member arrived while the first was waiting.
+    GroupJoinTwice = "group.join.twice",
+    /// A static member came back and kept its assignment.
+    GroupStaticReturned = "group.join.static_returned",
+    /// The group moved on while the return of a static member was written.
+    GroupMovedOnBeforeStaticReturn = "group.join.static_too_late",
+    /// A second Sync of a member arrived while the first was waiting.
+    GroupSyncTwice = "group.sync.twice",
+    /// The group moved on while its assignment was written.
+    GroupMovedOnBeforeAssignment = "group.sync.moved_on",
+    /// An assignment could not be written: the members join again.
+    GroupAssignmentNotWritten = "group.sync.not_written",
+    /// Members kept coming during the first rebalance.
+    GroupFirstRebalanceExtended = "group.rebalance.extended",
+    /// A member did not join again in time.
+    GroupMemberDidNotRejoin = "group.rebalance.absent",
+    /// No member joined again in time, and only static ones are left.
+    GroupNobodyRejoined = "group.rebalance.nobody",
+    /// The leader did not join again and another member leads.
+    GroupLeaderReplaced = "group.rebalance.leader_replaced",
+    /// An id that was given out was not joined with.
+    GroupPendingMemberExpired = "group.expiry.pending",
+    /// A member was silent for its session.
+    GroupMemberExpired = "group.expiry.member",
+    /// Members did not ask for their assignment in time.
+    GroupMembersDidNotSync = "group.expiry.sync",
+    /// A loaded group has more members than `group.max.size`.
+    GroupLoadedTooLarge = "group.load.too_large",
     // meta
     /// A topic's creation could not be written.
     MetaCreationFailed = "meta.create.failed",

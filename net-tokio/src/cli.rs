@@ -1,18 +1,19 @@
 //! The command line: verbs, options, exit codes, signals.
 
 use std::fmt;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use verdict_core::config::{ConfigWarning, is_ignored, split};
+use verdict_core::config::{ConfigWarning, has_no_effect, split};
 
 use crate::files::{DataDir, DataDirError, DiskFiles};
 use crate::listeners::{Listeners, host_and_port};
@@ -35,6 +36,10 @@ pub const EXIT_SECOND_SIGNAL: u8 = 130;
 
 /// The data directory when none is given.
 const DATA_DIR: &str = "./verdict-data";
+
+/// Open files that connections leave for data, listener, runtime and log; four times what
+/// [`DiskFiles`] keeps open.
+const FILES_FOR_DATA: u64 = 256;
 
 /// Kafka-compatible, exactly-once broker. Without a verb it serves.
 #[derive(Debug, Parser)]
@@ -92,7 +97,7 @@ struct TortureArgs {
     rounds: u32,
     /// How many transactional producers run beside each other
     #[arg(long, value_name = "N", default_value_t = 4)]
-    producers: u32,
+    producers: u16,
     /// Longest life of the broker between two kills, in ms
     #[arg(long, value_name = "MS", default_value_t = 600)]
     life_ms: u64,
@@ -155,12 +160,16 @@ pub fn main() -> ExitCode {
 }
 
 fn start_log(filter: Targets) {
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false);
     tracing_subscriber::registry().with(lines).with(filter).init();
 }
 
 fn run_serve(args: ServeArgs) -> Result<(), Failure> {
-    let settings = settings(&args)?;
+    let mut settings = settings(&args)?;
+    keep_files_for_data(&mut settings);
     // Kept to the end: dropping it removes the directory.
     let temporary = if args.ephemeral {
         let made = tempfile::Builder::new().prefix("verdict-").tempdir();
@@ -223,6 +232,20 @@ fn obey_signals(
     })
 }
 
+/// Raises the limit of open files as far as this process may, and keeps clients from using up
+/// those that the data needs: a log that cannot be opened would be a fault of the broker.
+fn keep_files_for_data(settings: &mut Settings) {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+    let Some(files) = getrlimit(Resource::Nofile).current else { return };
+    let spare = i32::try_from(files.saturating_sub(FILES_FOR_DATA)).unwrap_or(i32::MAX);
+    let max = &mut settings.broker.max_connections;
+    *max = spare.min(*max);
+}
+
 /// 128 random bits.
 ///
 /// # Errors
@@ -248,7 +271,7 @@ fn settings(args: &ServeArgs) -> Result<Settings, Failure> {
         settings
             .set(key, value)
             .map_err(|error| Failure::new(EXIT_CONFIG, format_args!("-o {setting}: {error}")))?;
-        if is_ignored(key) && !Listeners::is_one(key) {
+        if has_no_effect(key) && !Listeners::is_one(key) {
             tracing::warn!("{}", ConfigWarning { name: key.to_owned() });
         }
     }

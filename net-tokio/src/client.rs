@@ -1,7 +1,8 @@
 //! A raw client of the broker: one connection, one request at a time, no retries of its own.
 //!
-//! For the torture command, the simulated network and tests. It encodes and reads record batches
-//! by itself ([`batch`]), so that what it finds is no agreement of the core with itself.
+//! For the torture command, the simulated network and tests. It encodes record batches by itself
+//! ([`batch`]), and reads them as the oracles do, so that what it finds is no agreement of the core
+//! with itself.
 
 pub mod batch;
 mod producer;
@@ -18,7 +19,7 @@ use verdict_core::wire::{Request, Response, WireError, client};
 use crate::frame::{FrameError, FrameReader};
 
 pub use self::producer::{Kind, Producer, Protocol};
-pub use self::reader::read_committed;
+pub use self::reader::{Place, end};
 
 /// How long a call may take before its outcome counts as unknown.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);

@@ -135,6 +135,8 @@ pub(crate) async fn serve(
     stream.set_nodelay(true).unwrap_or(());
     let frames = FrameReader::new(shared.limits.max_request_bytes as usize);
     let mut cut = phase.clone();
+    let host = Arc::from(format!("/{}", peer.ip()));
+    shared.events.send(Event::Opened(id, host)).await.unwrap_or(());
     let mut conn = Connection {
         shared: &shared,
         id,

@@ -124,6 +124,9 @@ pub fn address((host, port): &HostPort) -> String {
 mod tests {
     use super::*;
 
+    /// Properties, where to listen, what clients are told, what is left out.
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Option<&'a str>, &'a [&'a str]);
+
     fn chosen(properties: &[(&str, &str)]) -> Result<Option<Chosen>, String> {
         let mut listeners = Listeners::default();
         for (name, value) in properties {
@@ -137,7 +140,7 @@ mod tests {
         let combined = "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093";
         let controller = ("controller.listener.names", "CONTROLLER");
         let map = ("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,IN:PLAINTEXT,S:SSL");
-        let table: [(&[(&str, &str)], &str, Option<&str>, &[&str]); 5] = [
+        let table: [Row<'_>; 5] = [
             (&[("listeners", combined), controller, map], "127.0.0.1:9092", None, &[]),
             (&[("listeners", "PLAINTEXT://:9092")], "0.0.0.0:9092", None, &[]),
             (

@@ -20,6 +20,8 @@ use crate::serve::{self, Phase};
 pub(crate) enum Event {
     /// A decoded request. Several of a connection are unanswered only if all are Produce.
     Ask(Box<Ask>),
+    /// A connection was accepted, and where it comes from.
+    Opened(ConnId, Arc<str>),
     /// The connection is gone.
     Closed(ConnId),
 }
@@ -132,6 +134,7 @@ impl NodeLoop {
                 }
                 Wake::Urgent(Urgent::Stop) => Input::Stop,
                 Wake::Event(Event::Ask(ask)) => self.admit(*ask),
+                Wake::Event(Event::Opened(conn, host)) => Input::ConnectionOpened { conn, host },
                 Wake::Event(Event::Closed(conn)) => {
                     self.routes.closed(conn);
                     Input::ConnectionClosed { conn }

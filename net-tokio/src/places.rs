@@ -13,13 +13,14 @@ pub(crate) struct Places {
     max_per_ip: usize,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Taken {
     all: usize,
     by_ip: BTreeMap<IpAddr, usize>,
 }
 
 /// The place of one connection, until it is dropped.
+#[derive(Debug)]
 pub(crate) struct Place {
     taken: Arc<Mutex<Taken>>,
     peer: IpAddr,
@@ -75,15 +76,17 @@ mod tests {
 
     #[test]
     fn each_limit_holds_until_a_place_is_given_back() {
-        let mut broker = BrokerConfig::default();
-        broker.max_connections = 3;
-        broker.max_connections_per_ip = 2;
+        let broker = BrokerConfig {
+            max_connections: 3,
+            max_connections_per_ip: 2,
+            ..BrokerConfig::default()
+        };
         let places = Places::new(&broker);
         let peer = |last| IpAddr::from([10, 0, 0, last]);
-        let first = places.take(peer(1)).ok().expect("the first");
-        let _second = places.take(peer(1)).ok().expect("the second");
+        let first = places.take(peer(1)).expect("the first");
+        let _second = places.take(peer(1)).expect("the second");
         assert!(places.take(peer(1)).is_err_and(|reason| reason.contains("per.ip")));
-        let _third = places.take(peer(2)).ok().expect("another address");
+        let _third = places.take(peer(2)).expect("another address");
         assert!(places.take(peer(3)).is_err_and(|reason| !reason.contains("per.ip")));
         drop(first);
         assert!(places.take(peer(1)).is_ok());

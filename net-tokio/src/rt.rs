@@ -73,3 +73,32 @@ impl Drop for AbortOnPanic {
         }
     }
 }
+
+#[cfg(all(test, not(madsim)))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const ABORTED: i32 = 6;
+
+    #[test]
+    #[ignore = "ends its process; run by the test below in one of its own"]
+    fn a_worker_that_panics() {
+        let worker = dedicated("node", async { panic!("a broken invariant") }).expect("a thread");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(worker.ended());
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_ends_the_process() {
+        let status = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--ignored", "--exact", "rt::tests::a_worker_that_panics"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("it runs");
+        assert_eq!(status.signal(), Some(ABORTED), "{status}");
+    }
+}

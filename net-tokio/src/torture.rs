@@ -1,8 +1,8 @@
 //! `verdict torture`: a broker process is killed again and again under transactional load.
 //!
 //! The broker is a child process of this very program on a data directory of its own, killed with
-//! SIGKILL at a moment that differs from round to round. At the end it is started once more, what
-//! clients were promised is read back, and [`crate::history::judge`] has the word.
+//! SIGKILL at a moment that differs from round to round. At the end it is started once more, the
+//! log is read back, and the simulator's oracles have the word.
 
 use std::io;
 use std::net::TcpListener;
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::history::Summary;
+use crate::recorder::{Recorder, Summary};
 use crate::workload::{self, RunError, Target};
 
 /// Partitions of the topic under load.
-const PARTITIONS: i32 = 3;
-/// Shortest life of the broker, in ms: some kills come before it serves.
+const PARTITIONS: u16 = 3;
+/// Shortest life of the broker, in ms.
 const SHORTEST_LIFE_MS: u64 = 20;
 
 /// What to do.
@@ -28,7 +28,7 @@ pub struct Torture {
     /// How often the broker is killed.
     pub rounds: u32,
     /// How many producers run, of the kinds of [`workload::kind`] in turn.
-    pub producers: u32,
+    pub producers: u16,
     /// Longest life of the broker between two kills, in ms.
     pub life_ms: u64,
     /// Settings of the broker, `key=value`.
@@ -44,8 +44,8 @@ pub enum TortureError {
     /// What clients were promised could not be read back, or is not so.
     #[error("{0}")]
     Run(#[from] RunError),
-    /// A producer's task ended by a panic.
-    #[error("a producer failed: {0}")]
+    /// A client's task ended by a panic.
+    #[error("a client failed: {0}")]
     Producer(#[from] tokio::task::JoinError),
 }
 
@@ -99,26 +99,35 @@ pub async fn run(torture: &Torture) -> Result<Summary, TortureError> {
     let target = Target { address, topic: "torture".to_owned(), partitions: PARTITIONS };
     let mut broker = Broker::start(torture, &target.address, data.path())?;
     workload::prepare(&target).await?;
+    let recorder = Recorder::default();
     let (stop, stopped) = watch::channel(false);
-    let producers: Vec<_> = (0..torture.producers)
-        .map(|index| {
-            let id = format!("torture-{index}");
-            let kind = workload::kind(index as usize);
-            tokio::spawn(workload::produce(target.clone(), id, kind, stopped.clone()))
+    let clients: Vec<_> = (0..=torture.producers)
+        .map(|client| {
+            let (target, recorder, stop) = (target.clone(), recorder.clone(), stopped.clone());
+            tokio::spawn(async move {
+                match client {
+                    0 => workload::read(target, recorder, stop).await,
+                    _ => workload::produce(target, recorder, client, stop).await,
+                }
+            })
         })
         .collect();
     for round in 0..torture.rounds {
+        // Most lives count from when it serves; one in four may end while it recovers.
+        if round % 4 != 3 {
+            workload::until_it_serves(&target).await?;
+        }
         tokio::time::sleep(life(round, torture.life_ms)).await;
         broker.kill()?;
         broker = Broker::start(torture, &target.address, data.path())?;
     }
+    workload::until_it_serves(&target).await?;
     tokio::time::sleep(Duration::from_millis(torture.life_ms)).await;
     stop.send_replace(true);
-    let mut history = Vec::new();
-    for producer in producers {
-        history.append(&mut producer.await?);
+    for client in clients {
+        client.await?;
     }
-    let summary = workload::judge(&target, &history).await?;
+    let summary = workload::judge(&target, &recorder, torture.producers).await?;
     broker.kill()?;
     Ok(summary)
 }

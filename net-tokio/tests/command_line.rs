@@ -1,9 +1,10 @@
 //! The `verdict` process: what it prints, how it stops, and how it says why it cannot start.
 #![cfg(not(madsim))]
 
-use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 struct Broker {
     child: Child,
@@ -66,6 +67,21 @@ fn it_says_where_it_serves_and_stops_cleanly() {
 }
 
 #[test]
+fn a_second_signal_stops_at_once() {
+    let mut broker = serving(&["--listen", "127.0.0.1:0", "--ephemeral"]);
+    let address = broker.line.split_whitespace().nth(3).expect("an address").to_owned();
+    // A peer in the middle of a request, which a clean stop gives two seconds.
+    let mut peer = TcpStream::connect(address).expect("connected");
+    peer.write_all(&[0, 0, 0, 9, 1]).expect("written");
+    // Until the broker has seen it, a clean stop may be over before the second signal.
+    #[expect(clippy::disallowed_methods, reason = "nothing tells when the broker has read")]
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&broker, "INT");
+    signal(&broker, "TERM");
+    assert_eq!(broker.child.wait().expect("ended").code(), Some(130));
+}
+
+#[test]
 fn an_ephemeral_broker_leaves_nothing() {
     let mut broker = serving(&["serve", "--listen", "127.0.0.1:0", "--ephemeral"]);
     assert!(broker.line.ends_with("until it stops, durability os\n"), "{}", broker.line);
@@ -84,6 +100,28 @@ fn a_second_broker_on_the_same_data_is_refused() {
     let args = ["--listen", "127.0.0.1:0", "--data", data];
     let _first = serving(&args);
     assert!(refused(&args, 4).contains("in use by another broker"));
+}
+
+#[test]
+fn connections_leave_open_files_for_the_data() {
+    let script = "ulimit -n 300 && exec \"$0\" --listen 127.0.0.1:0 --ephemeral";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_verdict")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    stdout.read_line(&mut line).expect("a line");
+    let broker = Broker { child, stdout, line };
+    let address = broker.line.split_whitespace().nth(3).expect("an address");
+    let many: Vec<TcpStream> =
+        (0..45).map(|_| TcpStream::connect(address).expect("connected")).collect();
+    let refused =
+        many.iter().rev().take(1).all(|mut stream| matches!(stream.read(&mut [0]), Ok(0)));
+    assert!(refused, "44 of 300 files are for connections");
 }
 
 #[test]

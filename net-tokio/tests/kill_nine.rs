@@ -18,7 +18,7 @@ async fn survives(rounds: u32, life_ms: u64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_commits_survive_a_few_kills() {
-    survives(4, 600).await;
+    survives(5, 1_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,8 @@
 //! losses of power and restarts, under many seeds.
 //!
 //! `RUSTFLAGS="--cfg madsim" CARGO_TARGET_DIR=target/sim MADSIM_TEST_SEED=1 MADSIM_TEST_NUM=20 \
-//!  cargo test -p verdict-net-tokio --test madsim_server`. A failure prints its seed. The same
-//! [`workload::judge`] has the word that judges `verdict torture` over real processes.
+//!  cargo test -p verdict-net-tokio --test madsim_server`. A failure prints its seed. The simulator's
+//! oracles have the word, as in `verdict torture` over real processes.
 #![cfg(madsim)]
 
 use std::net::{IpAddr, SocketAddr};
@@ -15,13 +15,21 @@ use madsim::rand::{Rng, thread_rng};
 use madsim::runtime::{Handle, NodeHandle};
 use tokio::sync::watch;
 use verdict_net_tokio::files::{MemoryDisk, PowerLoss};
+use verdict_net_tokio::recorder::Recorder;
 use verdict_net_tokio::serve::{Env, Phase, serve};
 use verdict_net_tokio::settings::Settings;
 use verdict_net_tokio::workload::{self, Target};
 
 const BROKER: &str = "10.0.0.1:9092";
+/// A small journal that is recycled many times in a run, and few internal partitions.
+const SETTINGS: [(&str, &str); 4] = [
+    ("verdict.journal.bytes", "1048576"),
+    ("verdict.checkpoint.interval.ms", "2000"),
+    ("transaction.state.log.num.partitions", "3"),
+    ("offsets.topic.num.partitions", "2"),
+];
 const PRODUCERS: u8 = 4;
-const PARTITIONS: i32 = 3;
+const PARTITIONS: u16 = 3;
 /// How many things go wrong in a run.
 const FAULTS: u32 = 12;
 
@@ -38,7 +46,10 @@ fn broker(disk: &MemoryDisk) -> NodeHandle {
             async move {
                 // The sender lives as long as the server does: nobody stops it cleanly.
                 let (_phase, phases) = watch::channel(Phase::Run);
-                let settings = Settings { listen: BROKER.to_owned(), ..Settings::default() };
+                let mut settings = Settings { listen: BROKER.to_owned(), ..Settings::default() };
+                for (name, value) in SETTINGS {
+                    settings.set(name, value).expect("a known setting");
+                }
                 let env = Env {
                     files: Arc::new(files),
                     entropy: thread_rng().r#gen(),
@@ -110,13 +121,15 @@ async fn commits_hold_through_cuts_kills_and_losses_of_power() {
         async move { workload::prepare(&target).await }
     });
     setup.await.expect("no panic").expect("a topic");
+    let recorder = Recorder::default();
+    let reader =
+        clients[0].spawn(workload::read(target.clone(), recorder.clone(), stopped.clone()));
     let producers: Vec<_> = clients
         .iter()
-        .enumerate()
-        .map(|(index, client)| {
-            let id = format!("sim-{index}");
-            let kind = workload::kind(index);
-            client.spawn(workload::produce(target.clone(), id, kind, stopped.clone()))
+        .zip(1..)
+        .map(|(node, client)| {
+            let (target, recorder) = (target.clone(), recorder.clone());
+            node.spawn(workload::produce(target, recorder, client, stopped.clone()))
         })
         .collect();
     for _ in 0..FAULTS {
@@ -125,11 +138,12 @@ async fn commits_hold_through_cuts_kills_and_losses_of_power() {
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
     stop.send_replace(true);
-    let mut history = Vec::new();
+    reader.await.expect("no panic");
     for producer in producers {
-        history.append(&mut producer.await.expect("no panic"));
+        producer.await.expect("no panic");
     }
-    let judged = clients[0].spawn(async move { workload::judge(&target, &history).await });
-    let summary = judged.await.expect("no panic").expect("no rule broken");
+    let judge = async move { workload::judge(&target, &recorder, PRODUCERS.into()).await };
+    let judged = clients[0].spawn(judge).await.expect("no panic");
+    let summary = judged.unwrap_or_else(|error| panic!("{error}"));
     assert!(summary.committed > 0, "the load got nowhere: {summary}");
 }

@@ -9,6 +9,8 @@ mod api_versions;
 mod cluster;
 pub(crate) mod delete_records;
 pub(crate) mod fetch;
+mod group_admin;
+pub(crate) mod groups;
 mod list_offsets;
 pub(crate) mod offsets;
 pub(crate) mod produce;
@@ -68,6 +70,14 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         Request::TxnOffsetCommit(request) => txn_offsets::handle(node, context, request),
         Request::OffsetCommit(request) => offsets::commit(node, context, request),
         Request::OffsetFetch(request) => offsets::fetch(node, &context, request),
+        Request::JoinGroup(request) => groups::join(node, context, request),
+        Request::SyncGroup(request) => groups::sync(node, context, request),
+        Request::Heartbeat(request) => groups::heartbeat(node, &context, &request),
+        Request::LeaveGroup(request) => groups::leave(node, &context, &request),
+        Request::DescribeGroups(request) => group_admin::describe(node, &context, &request),
+        Request::ListGroups(request) => group_admin::list(node, &context, &request),
+        Request::DeleteGroups(request) => group_admin::delete(node, context, &request),
+        Request::OffsetDelete(request) => group_admin::delete_offsets(node, &context, &request),
         Request::EndTxn(request) => transactions::end_txn(node, context, request),
         Request::WriteTxnMarkers(request) => write_txn_markers::handle(node, context, request),
         Request::Fetch(request) => fetch::handle(node, context, request),
@@ -95,7 +105,16 @@ fn refuse_all(node: &mut Node, context: &Context, request: &Request) {
         | Request::EndTxn(_)
         | Request::TxnOffsetCommit(_)
         | Request::OffsetCommit(_)
-        | Request::OffsetFetch(_) => ErrorCode::CoordinatorLoadInProgress,
+        | Request::OffsetFetch(_)
+        | Request::JoinGroup(_)
+        | Request::SyncGroup(_)
+        | Request::LeaveGroup(_)
+        | Request::DescribeGroups(_)
+        | Request::ListGroups(_)
+        | Request::DeleteGroups(_)
+        | Request::OffsetDelete(_) => ErrorCode::CoordinatorLoadInProgress,
+        // A member is to keep its assignment while its group is being loaded.
+        Request::Heartbeat(_) => ErrorCode::None,
         _ => ErrorCode::CoordinatorNotAvailable,
     };
     match crate::wire::error_response(request, context.version, code) {
@@ -106,6 +125,7 @@ fn refuse_all(node: &mut Node, context: &Context, request: &Request) {
 
 /// A connection closed: what it waits for is dropped. What is under way in the machines goes on.
 pub(crate) fn forget_connection(node: &mut Node, conn: ConnId) {
+    node.waiting.forget_host(conn);
     for id in node.waiting.of_connection(conn) {
         if let Some(pending) = node.waiting.take(id) {
             waiting::cancel(node, id, &pending);

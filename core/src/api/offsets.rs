@@ -112,7 +112,10 @@ pub(super) fn text(value: Option<&KafkaString>) -> Option<Arc<str>> {
 
 /// The group coordinator's word.
 pub(crate) fn reply(node: &mut Node, id: RequestId, reply: GroupReply) {
-    let GroupReply::Commit(results) = reply else { return };
+    let results = match reply {
+        GroupReply::Commit(results) => results,
+        other => return super::groups::reply(node, id, other),
+    };
     match node.waiting.take(id) {
         Some(Pending::Commit(mut pending)) => {
             let codes: BTreeMap<_, _> = results

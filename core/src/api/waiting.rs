@@ -2,11 +2,13 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::add_partitions::PendingAddPartitions;
 use super::delete_records::PendingDeleteRecords;
 use super::fetch::PendingFetch;
+use super::groups::PendingGroup;
 use super::list_offsets::PendingListOffsets;
 use super::offsets::PendingCommit;
 use super::produce::PendingProduce;
@@ -33,6 +35,7 @@ pub(crate) enum Pending {
     DeleteRecords(PendingDeleteRecords),
     CreateTopics(PendingCreateTopics),
     DeleteTopics(PendingDeleteTopics),
+    Group(PendingGroup),
 }
 
 /// What a read of stored bytes is for.
@@ -56,6 +59,8 @@ pub(crate) struct Waiting {
     concurrent: BTreeMap<String, BTreeSet<RequestId>>,
     /// Fetches that wait for a partition to move.
     watchers: BTreeSet<(PartitionId, RequestId)>,
+    /// Where open connections come from, as far as the driver has said.
+    hosts: BTreeMap<ConnId, Arc<str>>,
 }
 
 impl Waiting {
@@ -81,6 +86,19 @@ impl Waiting {
     pub(crate) fn of_connection(&self, conn: ConnId) -> Vec<RequestId> {
         let all = (conn, RequestId(0))..=(conn, RequestId(u64::MAX));
         self.connections.range(all).map(|(_, id)| *id).collect()
+    }
+
+    pub(crate) fn set_host(&mut self, conn: ConnId, host: Arc<str>) {
+        self.hosts.insert(conn, host);
+    }
+
+    pub(crate) fn forget_host(&mut self, conn: ConnId) {
+        self.hosts.remove(&conn);
+    }
+
+    /// Where a connection comes from, as Kafka writes it; "" when nobody has said.
+    pub(crate) fn host(&self, conn: ConnId) -> Arc<str> {
+        self.hosts.get(&conn).cloned().unwrap_or_else(|| Arc::from(""))
     }
 
     /// Lets a request wait for the coordinator's answer.

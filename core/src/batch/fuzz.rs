@@ -1,7 +1,5 @@
 //! Body of a fuzz target (`fuzz/`), compiled with every build and run by a test.
 
-use alloc::vec::Vec;
-
 use bytes::Bytes;
 
 use super::{BatchHeader, batches, records};
@@ -16,7 +14,7 @@ pub fn walk_any_records(data: &[u8]) {
     walk(fitting.into());
 }
 
-fn fit(batch: &mut Vec<u8>) {
+fn fit(batch: &mut [u8]) {
     let length = u32::try_from(batch.len() - 12).unwrap_or(u32::MAX);
     batch[8..12].copy_from_slice(&length.to_be_bytes());
     batch[16] = 2;

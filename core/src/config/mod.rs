@@ -6,6 +6,9 @@
 
 mod file;
 mod ignored;
+#[cfg(test)]
+mod manual_tests;
+mod pending;
 mod properties;
 mod table;
 #[cfg(test)]
@@ -19,6 +22,7 @@ use thiserror::Error;
 
 pub use self::file::{Entry, entries, split};
 pub use self::ignored::{IGNORED, is_ignored};
+pub use self::pending::{PENDING, has_no_effect};
 pub use self::properties::Property;
 pub use self::table::{BrokerConfig, PROPERTIES};
 use self::value::Refused;
@@ -84,7 +88,7 @@ pub enum FileError {
 
 /// A property that was accepted and does nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{name} is a property of Apache Kafka that has no effect here")]
+#[error("{name} has no effect here")]
 pub struct ConfigWarning {
     /// The property.
     pub name: String,
@@ -122,7 +126,7 @@ impl BrokerConfig {
         let mut warnings = Vec::new();
         for Entry { line, name, value } in entries(text) {
             changed.set(&name, &value).map_err(|error| FileError::Line { line, error })?;
-            if is_ignored(&name) {
+            if has_no_effect(&name) {
                 warnings.push(ConfigWarning { name });
             }
         }

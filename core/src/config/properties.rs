@@ -45,7 +45,7 @@ macro_rules! properties {
             }
         }
 
-        /// Every setting that is acted upon.
+        /// Every setting that is known; those of [`super::PENDING`] do nothing yet.
         pub const PROPERTIES: &[super::Property] = &[$(super::Property {
             name: $name,
             kind: <$type as super::value::Value>::KIND,

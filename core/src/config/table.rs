@@ -1,4 +1,4 @@
-//! The table of every setting that is acted upon: Kafka's names, its 4.4.0 defaults and bounds
+//! The table of every setting that is known (those of [`super::PENDING`] do nothing yet): Kafka's names, its 4.4.0 defaults and bounds
 //! (as `AbstractKafkaConfig.CONFIG_DEF` has them), and Verdict's own under `verdict.`.
 //!
 //! One line each: field, type, default, the default as text, name, smallest and largest value.

@@ -43,6 +43,10 @@ fn the_defaults_are_those_of_kafka() {
 #[test]
 fn names_are_sorted_unique_and_either_ours_or_ignored() {
     assert!(IGNORED.is_sorted());
+    assert!(PENDING.is_sorted());
+    for name in PENDING {
+        assert!(PROPERTIES.iter().any(|property| property.name == *name), "{name}");
+    }
     for property in PROPERTIES {
         assert!(!is_ignored(property.name), "{}", property.name);
         assert_eq!(PROPERTIES.iter().filter(|p| p.name == property.name).count(), 1);
@@ -96,7 +100,7 @@ fn a_properties_file_is_applied_as_java_reads_it() {
     assert_eq!(config.verdict_durability, Durability::Os);
     assert_eq!(config.log_message_timestamp_type, MessageTimestampType::LogAppendTime);
     let names: Vec<String> = warnings.into_iter().map(|warning| warning.name).collect();
-    assert_eq!(names, ["log.dirs", "listeners", "listener.name.x.ssl.key"]);
+    assert_eq!(names, ["log.dirs", "listeners", "log.retention.ms", "listener.name.x.ssl.key"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Committing offsets, in a transaction and outside of one: the checks of spec 4.5 and 14.1 as
-//! far as they concern groups without members, and the batch that is to be appended.
+//! Committing offsets, in a transaction and outside of one: the checks of spec 4.5 and 14.1, and
+//! the batch that is to be appended.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,7 +11,8 @@ use crate::types::{Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition};
 
 use super::records::{GroupKey, OffsetValue};
 use super::{
-    Entry, GroupCoordinator, GroupError, GroupId, GroupReply, GroupState, InFlight, Purpose,
+    Entry, GroupCoordinator, GroupError, GroupId, GroupReply, GroupState, InFlight, Phase, Purpose,
+    Value,
 };
 
 /// Offsets to commit, as OffsetCommit and TxnOffsetCommit ask for it.
@@ -70,7 +71,8 @@ impl GroupCoordinator {
     /// [`GroupReply::Commit`] when what it promises is persisted.
     pub fn commit(&mut self, now: Now, to: RequestId, commit: &OffsetCommit) {
         let checked = self.coordinator_for(&commit.group).and_then(|partition| {
-            self.check_commit(commit, None)?;
+            self.check_commit(partition, commit, false)?;
+            self.committed_by(now, partition, &commit.group, &commit.member);
             Ok(partition)
         });
         self.write_or_refuse(now, to, commit, None, checked);
@@ -80,7 +82,7 @@ impl GroupCoordinator {
     /// comes as [`GroupReply::Commit`] when the staged offsets are persisted.
     pub fn commit_txn(&mut self, now: Now, to: RequestId, commit: &OffsetCommit, txn: TxnOffsets) {
         let checked = self.txn_coordinator_for(&commit.group).and_then(|partition| {
-            self.check_commit(commit, Some(txn))?;
+            self.check_commit(partition, commit, true)?;
             Ok(partition)
         });
         self.write_or_refuse(now, to, commit, Some(txn), checked);
@@ -99,26 +101,50 @@ impl GroupCoordinator {
         Ok(partition)
     }
 
-    /// The table of spec 4.5, rows 1 to 7, and that of 14.1: a group without members accepts
-    /// whoever names no generation.
+    /// The tables of spec 4.5, rows 1 to 9, and of 14.1 (P21): a group without members accepts
+    /// whoever names no generation, one with members its members of this generation.
     fn check_commit(
         &self,
+        partition: i32,
         commit: &OffsetCommit,
-        txn: Option<TxnOffsets>,
+        transactional: bool,
     ) -> Result<(), GroupError> {
         if commit.group.len() > STRING_BYTES_MAX {
             return Err(GroupError::InvalidGroupId);
         }
+        let found = match self.shards.get(&partition) {
+            Some(Phase::Active(shard)) => shard.group(&commit.group),
+            _ => return Err(GroupError::NotCoordinator),
+        };
+        let names_nobody = commit.member.is_empty() && commit.instance.is_none();
         let not_found_from =
-            if txn.is_some() { TXN_VERSION_GROUP_NOT_FOUND } else { VERSION_GROUP_NOT_FOUND };
-        match self.state(&commit.group) {
-            None if commit.generation < 0 => Ok(()),
-            None if commit.version >= not_found_from => Err(GroupError::GroupIdNotFound),
-            None => Err(GroupError::IllegalGeneration),
-            Some(GroupState::Dead) => Err(GroupError::Dead),
-            Some(GroupState::Empty) if commit.generation < 0 => Ok(()),
-            Some(GroupState::Empty) => Err(GroupError::UnknownMember),
+            if transactional { TXN_VERSION_GROUP_NOT_FOUND } else { VERSION_GROUP_NOT_FOUND };
+        let Some(found) = found else {
+            return match commit.generation {
+                ..0 => Ok(()),
+                _ if commit.version >= not_found_from => Err(GroupError::GroupIdNotFound),
+                _ => Err(GroupError::IllegalGeneration),
+            };
+        };
+        let group = &found.classic;
+        match self.state_of(&commit.group, found) {
+            GroupState::Dead => return Err(GroupError::Dead),
+            GroupState::Empty if commit.generation < 0 => return Ok(()),
+            _ => {}
         }
+        if commit.generation >= 0 || !names_nobody {
+            group.check_member(&commit.member, commit.instance.as_deref())?;
+            if commit.generation != group.generation {
+                return Err(GroupError::IllegalGeneration);
+            }
+        } else if !transactional {
+            return Err(GroupError::UnknownMember);
+        }
+        // Old clients commit in a transaction without saying who they are: that is let through.
+        if !transactional && group.state == GroupState::CompletingRebalance {
+            return Err(GroupError::RebalanceInProgress);
+        }
+        Ok(())
     }
 
     fn write_or_refuse(
@@ -152,7 +178,7 @@ impl GroupCoordinator {
             return self.reply(to, GroupReply::Commit(answer));
         }
         let purpose = Purpose::Commit { to, answer };
-        self.append(InFlight { partition, txn, entries, purpose });
+        self.append(now, InFlight { partition, txn, entries, purpose });
     }
 
     fn entry(
@@ -177,6 +203,6 @@ impl GroupCoordinator {
             topic_id: part.topic_id,
         };
         let key = GroupKey::Offset { group: commit.group.clone(), tp: part.tp.clone() };
-        Ok(Entry { key, value: Some(value.as_written()) })
+        Ok(Entry { key, value: Some(Value::Offset(value.as_written())) })
     }
 }

@@ -1,43 +1,38 @@
-//! Taking offsets away: a group that is deleted, partitions whose topic was deleted. Both write
-//! tombstones; memory changes when those are persisted.
+//! Taking offsets away: those of a group that is deleted, single ones, those of partitions whose
+//! topic was deleted. All write tombstones; memory changes when those are persisted.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::io::RequestId;
+use crate::time::Now;
 use crate::types::TopicPartition;
 
+use super::offsets::Group;
 use super::records::GroupKey;
 use super::{
-    Entry, GroupCoordinator, GroupError, GroupId, GroupReply, GroupState, InFlight, Phase, Purpose,
+    Entry, GroupCoordinator, GroupError, GroupId, GroupReply, GroupState, InFlight,
+    PartitionResults, Phase, Purpose,
 };
 
 impl GroupCoordinator {
     /// Deletes a group with its offsets. While that is being written the group is Dead. The
-    /// answer comes as [`GroupReply::Deleted`]. A group with offsets of open transactions, also
-    /// those that are still being written, is not empty.
-    pub fn delete_group(&mut self, to: RequestId, group: &GroupId) {
+    /// answer comes as [`GroupReply::Deleted`]. A group with members is not empty, nor is one
+    /// with offsets of open transactions, also those that are still being written.
+    pub fn delete_group(&mut self, now: Now, to: RequestId, group: &GroupId) {
         match self.check_delete(group) {
             Ok((partition, entries)) => {
                 let purpose = Purpose::Delete { to, group: group.clone() };
-                self.append(InFlight { partition, txn: None, entries, purpose });
+                self.append(now, InFlight { partition, txn: None, entries, purpose });
             }
-            Err(error) => self.reply(to, GroupReply::Deleted(Err(error))),
+            Err(error) => self.reply(to, GroupReply::Deleted(group.clone(), Err(error))),
         }
     }
 
     fn check_delete(&self, group: &GroupId) -> Result<(i32, Vec<Entry>), GroupError> {
-        let partition = self.coordinator_for(group)?;
-        match self.state(group) {
-            None => return Err(GroupError::GroupIdNotFound),
-            Some(GroupState::Dead) => return Err(GroupError::Dead),
-            Some(GroupState::Empty) => {}
-        }
-        let Some(Phase::Active(shard)) = self.shards.get(&partition) else {
-            return Err(GroupError::NotCoordinator);
-        };
-        let found = shard.group(group).ok_or(GroupError::GroupIdNotFound)?;
-        if !found.open.is_empty() || self.is_being_written(group) {
+        let (partition, found) = self.found(group)?;
+        let is_idle = found.classic.state == GroupState::Empty;
+        if !is_idle || !found.open.is_empty() || self.is_being_written(group) {
             return Err(GroupError::NonEmptyGroup);
         }
         let offsets = found.committed.keys().map(|tp| Entry {
@@ -48,10 +43,72 @@ impl GroupCoordinator {
         Ok((partition, offsets.chain([whole]).collect()))
     }
 
+    /// A group that is there and is not being deleted.
+    fn found(&self, group: &GroupId) -> Result<(i32, &Group), GroupError> {
+        let partition = self.coordinator_for(group)?;
+        let Some(Phase::Active(shard)) = self.shards.get(&partition) else {
+            return Err(GroupError::NotCoordinator);
+        };
+        match shard.group(group) {
+            Some(found) if !self.dying.contains(group) => Ok((partition, found)),
+            _ => Err(GroupError::GroupIdNotFound),
+        }
+    }
+
+    /// Deletes offsets of a group (OffsetDelete). The answer comes as
+    /// [`GroupReply::OffsetsDeleted`]. Offsets of topics that a member subscribes to stay; a
+    /// group with members that are no consumers is refused as a whole.
+    pub fn delete_offsets(
+        &mut self,
+        now: Now,
+        to: RequestId,
+        group: &GroupId,
+        partitions: Vec<TopicPartition>,
+    ) {
+        let (partition, answer, entries) = match self.check_delete_offsets(group, partitions) {
+            Ok(checked) => checked,
+            Err(error) => return self.reply(to, GroupReply::OffsetsDeleted(Err(error))),
+        };
+        if entries.is_empty() {
+            return self.reply(to, GroupReply::OffsetsDeleted(Ok(answer)));
+        }
+        let purpose = Purpose::DeleteOffsets { to, answer };
+        self.append(now, InFlight { partition, txn: None, entries, purpose });
+    }
+
+    fn check_delete_offsets(
+        &self,
+        group: &GroupId,
+        partitions: Vec<TopicPartition>,
+    ) -> Result<(i32, PartitionResults, Vec<Entry>), GroupError> {
+        if group.is_empty() {
+            return Err(GroupError::InvalidGroupId);
+        }
+        let (partition, found) = self.found(group)?;
+        let classic = &found.classic;
+        if classic.state != GroupState::Empty && !classic.is_of_consumers() {
+            return Err(GroupError::NonEmptyGroup);
+        }
+        let mut answer = Vec::with_capacity(partitions.len());
+        let mut entries = Vec::new();
+        for tp in partitions {
+            if classic.is_subscribed(&tp.topic) {
+                answer.push((tp, Err(GroupError::SubscribedToTopic)));
+                continue;
+            }
+            if found.committed.contains_key(&tp) || found.open.contains_key(&tp) {
+                let key = GroupKey::Offset { group: group.clone(), tp: tp.clone() };
+                entries.push(Entry { key, value: None });
+            }
+            answer.push((tp, Ok(())));
+        }
+        Ok((partition, answer, entries))
+    }
+
     /// Forgets the offsets of partitions that were deleted, in every group of this node,
     /// committed and pending ones. Nobody waits for it; a failed write leaves the offsets, which
     /// the topic id keeps from being served for a namesake.
-    pub fn partitions_deleted(&mut self, deleted: &[TopicPartition]) {
+    pub fn partitions_deleted(&mut self, now: Now, deleted: &[TopicPartition]) {
         let mut by_partition: BTreeMap<i32, Vec<Entry>> = BTreeMap::new();
         for (partition, phase) in &self.shards {
             let Phase::Active(shard) = phase else { continue };
@@ -67,7 +124,7 @@ impl GroupCoordinator {
             }
         }
         for (partition, entries) in by_partition.into_iter().filter(|(_, list)| !list.is_empty()) {
-            self.append(InFlight { partition, txn: None, entries, purpose: Purpose::Cleanup });
+            self.append(now, InFlight { partition, txn: None, entries, purpose: Purpose::Cleanup });
         }
     }
 }

@@ -26,9 +26,33 @@ pub enum GroupError {
     /// The member is not in the group.
     #[error("the group has no such member")]
     UnknownMember,
-    /// The group still has offsets of open transactions.
-    #[error("the group has offsets of open transactions")]
+    /// The group has members, or offsets of open transactions.
+    #[error("the group is not empty")]
     NonEmptyGroup,
+    /// A session timeout beyond `group.min.session.timeout.ms` and `group.max.session.timeout.ms`.
+    #[error("the session timeout is not within the allowed range")]
+    InvalidSessionTimeout,
+    /// The member's protocols do not go with the group's.
+    #[error("the member supports no protocol that all others do")]
+    InconsistentProtocol,
+    /// The member is to join again with the id it was given.
+    #[error("the member is to join with the id it was given")]
+    MemberIdRequired,
+    /// Another member has taken over the instance id.
+    #[error("the instance id belongs to another member")]
+    FencedInstance,
+    /// The members are to join again.
+    #[error("the group is rebalancing")]
+    RebalanceInProgress,
+    /// `group.max.size` is reached.
+    #[error("the group is full")]
+    MaxSizeReached,
+    /// A member subscribes to the topic.
+    #[error("the group is subscribed to the topic")]
+    SubscribedToTopic,
+    /// A name in the request is longer than what can be kept.
+    #[error("a name in the request is too long")]
+    InvalidRequest,
     /// The metadata beside the offset is longer than `offset.metadata.max.bytes`.
     #[error("the metadata beside the offset is too long")]
     MetadataTooLarge,

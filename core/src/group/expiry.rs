@@ -1,15 +1,19 @@
 //! Offsets that nobody committed for `offsets.retention.minutes` go (spec 9.4, 14.1).
 //!
-//! In a group without members each offset ages from its own commit; an expire timestamp of the
-//! commit wins. Offsets of which a transaction is open stay, and so does everything of a group
-//! that something is being written for.
+//! In a group that never had members each offset ages from its own commit, in one that has lost
+//! them from then on. While consumers are Stable, those of topics they no longer subscribe to age
+//! from their commit; other groups with members keep everything. An expire timestamp of the commit
+//! wins. Offsets of which a transaction is open stay, and so does everything of a group that
+//! something is being written for.
 
 use alloc::vec::Vec;
 
-use super::offsets::Group;
+use super::classic::Classic;
+use super::offsets::{Group, Stored};
 use super::records::{GroupKey, OffsetValue};
-use super::{Entry, GroupCoordinator, GroupId, InFlight, Phase, Purpose};
+use super::{Entry, GroupCoordinator, GroupId, GroupState, InFlight, Phase, Purpose};
 use crate::time::Now;
+use crate::types::TopicPartition;
 
 impl GroupCoordinator {
     /// Writes tombstones for the offsets that have expired, and for groups that hold none any
@@ -27,7 +31,7 @@ impl GroupCoordinator {
         }
         for (partition, entries) in sweeps {
             crate::mark!(GroupOffsetsExpired);
-            self.append(InFlight { partition, txn: None, entries, purpose: Purpose::Cleanup });
+            self.append(now, InFlight { partition, txn: None, entries, purpose: Purpose::Cleanup });
         }
     }
 
@@ -37,20 +41,40 @@ impl GroupCoordinator {
     }
 
     fn expired_of(&self, now: Now, group: &GroupId, found: &Group) -> Vec<Entry> {
-        let expired = found
-            .committed
-            .iter()
-            .filter(|(tp, stored)| !found.open.contains_key(*tp) && self.is_old(now, &stored.value))
-            .map(|(tp, _)| GroupKey::Offset { group: group.clone(), tp: tp.clone() });
+        let old = |tp: &TopicPartition, stored: &Stored| {
+            !found.open.contains_key(tp) && self.is_old(now, &found.classic, tp, &stored.value)
+        };
+        let expired = found.committed.iter().filter(|(tp, stored)| old(tp, stored));
+        let expired =
+            expired.map(|(tp, _)| GroupKey::Offset { group: group.clone(), tp: tp.clone() });
         let mut keys: Vec<GroupKey> = expired.collect();
-        if keys.len() == found.committed.len() && found.open.is_empty() {
+        let is_idle = found.open.is_empty() && found.classic.is_idle();
+        if is_idle && keys.len() == found.committed.len() {
             keys.push(GroupKey::Classic(group.clone()));
         }
         keys.into_iter().map(|key| Entry { key, value: None }).collect()
     }
 
-    fn is_old(&self, now: Now, value: &OffsetValue) -> bool {
-        let by_age = || value.commit_timestamp_ms.saturating_add(self.config.offsets_retention_ms);
-        now.wall_ms >= value.expire_timestamp_ms.unwrap_or_else(by_age)
+    fn is_old(
+        &self,
+        now: Now,
+        classic: &Classic,
+        tp: &TopicPartition,
+        value: &OffsetValue,
+    ) -> bool {
+        let committed_ms = value.commit_timestamp_ms;
+        let since_ms = match (&classic.protocol_type, classic.state) {
+            (None, _) => committed_ms,
+            (Some(_), GroupState::Empty) => classic.state_since_ms.unwrap_or(committed_ms),
+            (Some(_), GroupState::Stable) if classic.subscribed.is_some() => {
+                if classic.is_subscribed(&tp.topic) {
+                    return false;
+                }
+                committed_ms
+            }
+            (Some(_), _) => return false,
+        };
+        let by_age_ms = since_ms.saturating_add(self.config.offsets_retention_ms);
+        now.wall_ms >= value.expire_timestamp_ms.unwrap_or(by_age_ms)
     }
 }

@@ -1,5 +1,6 @@
 //! Body of a fuzz target (`fuzz/`), compiled with every build and run by a test.
 
+use super::metadata_record::GroupMetadata;
 use super::records::{GroupKey, OffsetValue};
 
 /// Reads a key and a value of `__consumer_offsets`. What was read is the same when it is written
@@ -11,6 +12,10 @@ pub fn read_any_record(data: &[u8]) {
     if let Ok(value) = OffsetValue::decode(data) {
         let again = OffsetValue::decode(&value.encode());
         assert_eq!(again, Ok(value.as_written()), "a value changes");
+    }
+    if let Ok(group) = GroupMetadata::decode(data) {
+        let again = GroupMetadata::decode(&group.encode());
+        assert_eq!(again, Ok(group), "a group changes");
     }
 }
 

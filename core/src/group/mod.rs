@@ -1,23 +1,28 @@
-//! The group coordinator: committed offsets of groups, kept in `__consumer_offsets`.
+//! The group coordinator: members of classic groups and committed offsets, kept in
+//! `__consumer_offsets`.
 //!
-//! For now groups have no members (Kafka's simple classic groups): their states are Empty and
-//! Dead, and they accept whoever names no generation. Calls go in, [`GroupEffect`]s come out;
-//! the coordinator never touches a partition itself.
+//! Calls go in, [`GroupEffect`]s come out; the coordinator never touches a partition itself.
+//! Membership is in [`classic`]; a group without members (Kafka's simple group) accepts offsets
+//! of whoever names no generation.
 //!
 //! # Rules
-//! * Memory changes only when the record is persisted: in [`GroupCoordinator::appended`] with
+//! * Offsets change only when the record is persisted: in [`GroupCoordinator::appended`] with
 //!   `Ok`, in [`GroupCoordinator::marker`], and while loading. All three go through the same
 //!   replay, so memory equals a replay of the log (spec 9.4). A failed append leaves nothing
 //!   behind (P27).
+//! * Members come and go in memory only, as in Kafka; what was assigned to them counts when it is
+//!   persisted.
 //! * The caller reports persisted appends and markers of one partition in the order of the log.
 //! * Offsets of a transaction become visible at its marker, unless the log holds a newer commit.
 
+mod classic;
 mod commit;
 mod delete;
 mod error;
 mod expiry;
 mod fetch;
 pub mod fuzz;
+mod metadata_record;
 #[cfg(test)]
 mod model_tests;
 mod offsets;
@@ -25,20 +30,29 @@ pub mod records;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use self::offsets::Shard;
+use self::classic::{Assignment, Classic, Replacing, Timers};
+use self::metadata_record::GroupMetadata;
+use self::offsets::{Group, Shard};
 use self::records::{GroupKey, OffsetValue};
 use crate::batch::BatchHeader;
 use crate::codec::RecordFault;
 use crate::error::ErrorCode;
 use crate::io::RequestId;
+use crate::meta::IdSource;
+use crate::time::Now;
 use crate::types::{Decision, Offset, ProducerId, TopicPartition, partition_for};
 
+pub use self::classic::{
+    DescribedGroup, DescribedMember, Heartbeat, JoinGroup, JoinReply, JoinedMember, LeaveReply,
+    LeavingMember, ListedGroup, MemberId, Protocol, SyncGroup, Synced,
+};
 pub use self::commit::{CommitPartition, OffsetCommit, TxnOffsets};
 pub use self::error::GroupError;
 pub use self::fetch::{Fetched, FetchedOffset};
@@ -61,6 +75,17 @@ pub struct GroupConfig {
     /// `offsets.retention.minutes`, in ms: how long an offset without an expire timestamp of its
     /// own is kept after its commit.
     pub offsets_retention_ms: i64,
+    /// `group.initial.rebalance.delay.ms`: how long an empty group's first members are waited
+    /// for, in ms.
+    pub initial_rebalance_delay_ms: i32,
+    /// `group.min.session.timeout.ms`, in ms.
+    pub session_timeout_min_ms: i32,
+    /// `group.max.session.timeout.ms`, in ms.
+    pub session_timeout_max_ms: i32,
+    /// `group.max.size`: most members of a group.
+    pub members_max: usize,
+    /// What member ids are drawn from; differs in each life of a node.
+    pub entropy: u128,
 }
 
 impl Default for GroupConfig {
@@ -69,6 +94,11 @@ impl Default for GroupConfig {
             partitions: 50,
             offset_metadata_units_max: 4096,
             offsets_retention_ms: 10_080 * 60_000,
+            initial_rebalance_delay_ms: 3_000,
+            session_timeout_min_ms: 6_000,
+            session_timeout_max_ms: 1_800_000,
+            members_max: i32::MAX as usize,
+            entropy: 0,
         }
     }
 }
@@ -97,23 +127,54 @@ pub enum GroupEffect {
     },
 }
 
+/// How it went for each partition, in the order of the request.
+pub type PartitionResults = Vec<(TopicPartition, Result<(), GroupError>)>;
+
 /// An answer of the coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum GroupReply {
     /// To [`GroupCoordinator::commit`] and [`GroupCoordinator::commit_txn`]: one result for each
     /// partition asked for, in the order of the request.
-    Commit(Vec<(TopicPartition, Result<(), GroupError>)>),
-    /// To [`GroupCoordinator::delete_group`].
-    Deleted(Result<(), GroupError>),
+    Commit(PartitionResults),
+    /// To [`GroupCoordinator::delete_group`]: which group, and how it went.
+    Deleted(GroupId, Result<(), GroupError>),
+    /// To [`GroupCoordinator::delete_offsets`]: one result for each partition asked for.
+    OffsetsDeleted(Result<PartitionResults, GroupError>),
+    /// To [`GroupCoordinator::join`].
+    Join(Box<JoinReply>),
+    /// To [`GroupCoordinator::sync`].
+    Sync(Result<Synced, GroupError>),
+    /// To [`GroupCoordinator::leave`].
+    Leave(Box<LeaveReply>),
 }
 
-/// The state of a group without members, by Kafka's names. A group that never was has none.
+/// The state of a group, by Kafka's names. A group that never was has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupState {
     /// It has no members.
     Empty,
+    /// Its members are to join.
+    PreparingRebalance,
+    /// They have joined and wait for their leader's assignment.
+    CompletingRebalance,
+    /// They have their assignment.
+    Stable,
     /// Its deletion is being written.
     Dead,
+}
+
+impl GroupState {
+    /// The state's name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::PreparingRebalance => "PreparingRebalance",
+            Self::CompletingRebalance => "CompletingRebalance",
+            Self::Stable => "Stable",
+            Self::Dead => "Dead",
+        }
+    }
 }
 
 /// One batch of a partition as it is loaded.
@@ -138,7 +199,14 @@ enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     key: GroupKey,
-    value: Option<OffsetValue>,
+    value: Option<Value>,
+}
+
+/// A record's value, decoded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Value {
+    Offset(OffsetValue),
+    Group(Box<GroupMetadata>),
 }
 
 impl Entry {
@@ -153,10 +221,40 @@ impl Entry {
 /// What an append in flight is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Purpose {
-    Commit { to: RequestId, answer: Vec<(TopicPartition, Result<(), GroupError>)> },
-    Delete { to: RequestId, group: GroupId },
+    Commit {
+        to: RequestId,
+        answer: PartitionResults,
+    },
+    Delete {
+        to: RequestId,
+        group: GroupId,
+    },
+    DeleteOffsets {
+        to: RequestId,
+        answer: PartitionResults,
+    },
     Cleanup,
+    /// A group that came to be with a Join.
+    Created,
+    /// A group whose last member is gone; the Leave that took it, if one did.
+    Emptied {
+        leaving: Option<(RequestId, Box<LeaveReply>)>,
+    },
+    /// A generation's assignment.
+    Assigned {
+        group: GroupId,
+        assignment: Assignment,
+    },
+    /// A static member that came back.
+    Replaced {
+        to: RequestId,
+        join: Box<JoinGroup>,
+        replacing: Replacing,
+    },
 }
+
+/// Most bytes of members' metadata and assignments in one record: more could not be written.
+const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// An append whose result is not known yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -175,6 +273,10 @@ pub struct GroupCoordinator {
     in_flight: BTreeMap<AppendId, InFlight>,
     next_append: u64,
     effects: VecDeque<GroupEffect>,
+    timers: Timers,
+    /// Groups whose deletion is being written.
+    dying: BTreeSet<GroupId>,
+    ids: IdSource,
 }
 
 impl GroupCoordinator {
@@ -187,6 +289,10 @@ impl GroupCoordinator {
             in_flight: BTreeMap::new(),
             next_append: 0,
             effects: VecDeque::new(),
+            timers: Timers::new(),
+            dying: BTreeSet::new(),
+            // Apart from the ids of topics, which are drawn from the same entropy.
+            ids: IdSource::new(config.entropy ^ 0x6d65_6d62_6572_6964),
         }
     }
 
@@ -224,23 +330,26 @@ impl GroupCoordinator {
     }
 
     /// The last batch was loaded: the partition is served from here on.
-    pub fn loaded(&mut self, partition: i32) {
+    /// Its members' sessions begin again.
+    pub fn loaded(&mut self, now: Now, partition: i32) {
         if let Some(phase) = self.shards.get_mut(&partition)
             && let Phase::Loading(shard) = phase
         {
             *phase = Phase::Active(core::mem::take(shard));
+            self.start_sessions(now, partition);
         }
     }
 
     /// The partition is another node's now: its memory goes, whoever waits is told.
     pub fn resign(&mut self, partition: i32) {
+        self.drop_members(partition);
         self.shards.remove(&partition);
         let ids = self.in_flight.iter().filter(|(_, one)| one.partition == partition);
         let ids: Vec<AppendId> = ids.map(|(id, _)| *id).collect();
         for id in ids {
             if let Some(in_flight) = self.in_flight.remove(&id) {
                 crate::mark!(GroupResignedWhileWriting);
-                self.answer(in_flight.purpose, Err(GroupError::NotCoordinator));
+                self.refuse(in_flight.purpose, GroupError::NotCoordinator);
             }
         }
     }
@@ -263,11 +372,15 @@ impl GroupCoordinator {
     pub fn state(&self, group: &str) -> Option<GroupState> {
         let partition = partition_for(group, self.config.partitions);
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return None };
-        shard.group(group)?;
-        let dying = self.in_flight.values().any(
-            |one| matches!(&one.purpose, Purpose::Delete { group: other, .. } if **other == *group),
-        );
-        Some(if dying { GroupState::Dead } else { GroupState::Empty })
+        shard.group(group).map(|found| self.state_of(group, found))
+    }
+
+    fn state_of(&self, group: &str, found: &Group) -> GroupState {
+        if self.dying.contains(group) { GroupState::Dead } else { found.classic.state }
+    }
+
+    fn knows(&self, partition: i32, group: &str) -> bool {
+        matches!(self.shards.get(&partition), Some(Phase::Active(shard)) if shard.group(group).is_some())
     }
 
     /// The ids of all groups this node serves.
@@ -281,14 +394,24 @@ impl GroupCoordinator {
 
     /// An append is persisted, its batch beginning at the given offset, or has failed with the
     /// log's code. An id that is not known any more (the partition was resigned) is no error.
-    pub fn appended(&mut self, id: AppendId, result: Result<Offset, ErrorCode>) {
+    pub fn appended(&mut self, now: Now, id: AppendId, result: Result<Offset, ErrorCode>) {
         let Some(in_flight) = self.in_flight.remove(&id) else { return };
         let outcome = match result {
             Ok(base_offset) => {
+                if let Purpose::Delete { group, .. } = &in_flight.purpose {
+                    self.in_group(now, in_flight.partition, group, Classic::drop_pending);
+                }
                 let producer = in_flight.txn.map(|txn| txn.producer_id);
                 if let Some(Phase::Active(shard)) = self.shards.get_mut(&in_flight.partition) {
                     for (offset, entry) in (base_offset..).zip(&in_flight.entries) {
-                        shard.replay(offset, producer, &entry.key, entry.value.as_ref());
+                        match &entry.value {
+                            // Members are ahead of their record.
+                            Some(Value::Group(_)) => {}
+                            Some(Value::Offset(value)) => {
+                                shard.replay(offset, producer, &entry.key, Some(value));
+                            }
+                            None => shard.replay(offset, producer, &entry.key, None),
+                        }
                     }
                 }
                 Ok(())
@@ -298,7 +421,7 @@ impl GroupCoordinator {
                 Err(GroupError::Log(code))
             }
         };
-        self.answer(in_flight.purpose, outcome);
+        self.answer(now, in_flight.partition, in_flight.purpose, outcome);
     }
 
     /// A transaction marker is persisted in a partition of `__consumer_offsets`.
@@ -308,30 +431,95 @@ impl GroupCoordinator {
         }
     }
 
-    fn append(&mut self, in_flight: InFlight) {
+    fn append(&mut self, now: Now, in_flight: InFlight) {
         let id = AppendId(self.next_append);
         self.next_append += 1;
-        let encode =
-            |entry: &Entry| (entry.key.encode(), entry.value.as_ref().map(OffsetValue::encode));
+        let too_large = in_flight.entries.iter().any(|entry| {
+            matches!(&entry.value, Some(Value::Group(g)) if g.payload_bytes() > RECORD_BYTES_MAX)
+        });
+        if too_large {
+            self.in_flight.insert(id, in_flight);
+            return self.appended(now, id, Err(ErrorCode::RecordListTooLarge));
+        }
+        let encode = |entry: &Entry| {
+            let value = entry.value.as_ref().map(|value| match value {
+                Value::Offset(offset) => offset.encode(),
+                Value::Group(group) => group.encode(),
+            });
+            (entry.key.encode(), value)
+        };
         self.effects.push_back(GroupEffect::Append {
             id,
             partition: in_flight.partition,
             records: in_flight.entries.iter().map(encode).collect(),
             txn: in_flight.txn,
         });
+        if let Purpose::Delete { group, .. } = &in_flight.purpose {
+            self.dying.insert(group.clone());
+        }
         self.in_flight.insert(id, in_flight);
     }
 
-    fn answer(&mut self, purpose: Purpose, outcome: Result<(), GroupError>) {
+    /// Goes on with what waited for an append.
+    fn answer(
+        &mut self,
+        now: Now,
+        partition: i32,
+        purpose: Purpose,
+        outcome: Result<(), GroupError>,
+    ) {
+        match (purpose, outcome) {
+            (Purpose::Assigned { group, assignment }, outcome) => {
+                self.assigned(now, partition, &group, &assignment, outcome);
+            }
+            (purpose, Err(error)) => self.refuse(purpose, error),
+            (Purpose::Commit { to, answer }, Ok(())) => self.reply(to, GroupReply::Commit(answer)),
+            (Purpose::Delete { to, group }, Ok(())) => {
+                self.dying.remove(&group);
+                self.reply(to, GroupReply::Deleted(group, Ok(())));
+            }
+            (Purpose::DeleteOffsets { to, answer }, Ok(())) => {
+                self.reply(to, GroupReply::OffsetsDeleted(Ok(answer)));
+            }
+            (Purpose::Emptied { leaving: Some((to, reply)) }, Ok(())) => {
+                self.reply(to, GroupReply::Leave(reply));
+            }
+            (Purpose::Replaced { to, join, replacing }, Ok(())) => {
+                self.replaced(now, to, *join, &replacing);
+            }
+            (Purpose::Cleanup | Purpose::Created | Purpose::Emptied { .. }, Ok(())) => {}
+        }
+    }
+
+    /// What was to be written was not: whoever waits for it is told. Members stay as they are.
+    fn refuse(&mut self, purpose: Purpose, error: GroupError) {
         match purpose {
             Purpose::Commit { to, mut answer } => {
                 for (_, result) in &mut answer {
-                    *result = result.and(outcome);
+                    *result = result.and(Err(error));
                 }
                 self.reply(to, GroupReply::Commit(answer));
             }
-            Purpose::Delete { to, .. } => self.reply(to, GroupReply::Deleted(outcome)),
-            Purpose::Cleanup => {}
+            Purpose::Delete { to, group } => {
+                self.dying.remove(&group);
+                self.reply(to, GroupReply::Deleted(group, Err(error)));
+            }
+            Purpose::DeleteOffsets { to, .. } => {
+                self.reply(to, GroupReply::OffsetsDeleted(Err(error)));
+            }
+            Purpose::Emptied { leaving: Some((to, mut reply)) } => {
+                *reply = LeaveReply { result: Err(error), members: Vec::new() };
+                self.reply(to, GroupReply::Leave(reply));
+            }
+            Purpose::Replaced { to, join, .. } => {
+                let reply = Box::new(JoinReply::refused(join.member, error));
+                self.reply(to, GroupReply::Join(reply));
+            }
+            // The Join that founded the group goes on: what counts is written with its assignment.
+            Purpose::Created
+            | Purpose::Emptied { .. }
+            | Purpose::Assigned { .. }
+            | Purpose::Cleanup => {}
         }
     }
 
@@ -358,9 +546,16 @@ fn load_into(
                         let value = OffsetValue::decode(value)?;
                         shard.replay(*offset, producer, &key, Some(&value));
                     }
+                    (GroupKey::Classic(group), Some(value)) => {
+                        shard
+                            .load_group(group, Classic::from_record(GroupMetadata::decode(value)?));
+                    }
+                    (GroupKey::Classic(group), None) => {
+                        shard.load_group(group, Classic::default());
+                        shard.replay(*offset, producer, &key, None);
+                    }
                     (_, None) => shard.replay(*offset, producer, &key, None),
-                    // Members of classic groups are not kept yet.
-                    (GroupKey::Classic(_) | GroupKey::Other(_), Some(_)) => {}
+                    (GroupKey::Other(_), Some(_)) => {}
                 }
             }
         }

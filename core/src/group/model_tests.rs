@@ -79,7 +79,7 @@ fn reload(log: &[Logged]) -> GroupCoordinator {
             }
         }
     }
-    groups.loaded(0);
+    groups.loaded(NOW, 0);
     groups
 }
 
@@ -133,19 +133,19 @@ proptest! {
                 }
                 Step::Persist => {
                     if let Some((id, producer, record)) = waiting.pop_front() {
-                        groups.appended(id, Ok(log.len() as Offset));
+                        groups.appended(NOW, id, Ok(log.len() as Offset));
                         log.push(Logged::Offset { producer, record });
                     }
                 }
                 Step::Fail => {
                     for (id, ..) in waiting.drain(..) {
-                        groups.appended(id, Err(ErrorCode::KafkaStorageError));
+                        groups.appended(NOW, id, Err(ErrorCode::KafkaStorageError));
                     }
                 }
                 Step::Marker { producer, decision } => {
                     // A marker is appended behind what is in flight, so that comes first.
                     for (id, producer, record) in waiting.drain(..) {
-                        groups.appended(id, Ok(log.len() as Offset));
+                        groups.appended(NOW, id, Ok(log.len() as Offset));
                         log.push(Logged::Offset { producer, record });
                     }
                     groups.marker(0, producer, decision);
@@ -192,7 +192,7 @@ proptest! {
             let Some(GroupEffect::Append { records, .. }) = before.effects.front().cloned() else {
                 panic!("an append was expected");
             };
-            groups.appended(id, Ok(place));
+            groups.appended(NOW, id, Ok(place));
             groups.effects.clear();
             log.push(Logged::Offset { producer: Some(offset), record: records[0].clone() });
         }

@@ -10,6 +10,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use crate::types::{Decision, Offset, ProducerId, TopicPartition};
 
 use super::GroupId;
+use super::classic::Classic;
 use super::records::{GroupKey, OffsetValue};
 
 /// An offset and the place of its record in `__consumer_offsets`.
@@ -19,9 +20,11 @@ pub(super) struct Stored {
     pub(super) value: OffsetValue,
 }
 
-/// A group without members. Kafka calls it a simple classic group.
+/// A group: its members, and its offsets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Group {
+    /// Its members; one without is what Kafka calls a simple classic group.
+    pub(super) classic: Classic,
     /// Visible to everybody.
     pub(super) committed: BTreeMap<TopicPartition, Stored>,
     /// Producers whose open transactions hold an offset of the partition.
@@ -41,6 +44,26 @@ pub(super) struct Shard {
 impl Shard {
     pub(super) fn group(&self, group: &str) -> Option<&Group> {
         self.groups.get(group)
+    }
+
+    pub(super) fn group_mut(&mut self, group: &str) -> Option<&mut Group> {
+        self.groups.get_mut(group)
+    }
+
+    /// Has a group be there; whether it was not.
+    pub(super) fn create(&mut self, group: &GroupId, now_ms: i64) -> bool {
+        let created = !self.groups.contains_key(group);
+        if created {
+            let mut new = Group::default();
+            new.classic.state_since_ms = Some(now_ms);
+            self.groups.insert(group.clone(), new);
+        }
+        created
+    }
+
+    /// Takes a group's members as a record has them, in the order of the log.
+    pub(super) fn load_group(&mut self, group: &GroupId, classic: Classic) {
+        self.groups.entry(group.clone()).or_default().classic = classic;
     }
 
     pub(super) fn groups(&self) -> impl Iterator<Item = (&GroupId, &Group)> {
@@ -104,8 +127,19 @@ impl Shard {
     /// A group's own tombstone takes no offsets: a deletion writes theirs before it, and Kafka
     /// writes it too when a classic group becomes a consumer group, which keeps its offsets.
     fn forget_group(&mut self, group: &GroupId) {
-        let empty = |found: &Group| found.committed.is_empty() && found.open.is_empty();
-        if self.groups.get(group).is_some_and(empty) {
+        let Some(found) = self.groups.get_mut(group) else { return };
+        if found.classic.is_idle() {
+            found.classic = Classic::default();
+        }
+        self.drop_unused(group);
+    }
+
+    /// Forgets a group that holds nothing and nobody.
+    pub(super) fn drop_unused(&mut self, group: &GroupId) {
+        let unused = |found: &Group| {
+            found.committed.is_empty() && found.open.is_empty() && found.classic.is_idle()
+        };
+        if self.groups.get(group).is_some_and(unused) {
             self.groups.remove(group);
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn in0() -> TopicPartition {
 pub(super) fn coordinator() -> GroupCoordinator {
     let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
     groups.load(0);
-    groups.loaded(0);
+    groups.loaded(NOW, 0);
     groups
 }
 
@@ -62,7 +62,7 @@ fn codes(groups: &mut GroupCoordinator) -> Vec<ErrorCode> {
 
 fn persist(groups: &mut GroupCoordinator, base_offset: Offset) -> Vec<ErrorCode> {
     let id = the_append(groups);
-    groups.appended(id, Ok(base_offset));
+    groups.appended(NOW, id, Ok(base_offset));
     codes(groups)
 }
 
@@ -81,7 +81,7 @@ fn a_commit_is_visible_when_it_is_persisted_and_answered_then() {
     let id = the_append(&mut groups);
     assert_eq!(groups.poll_effect(), None);
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
-    groups.appended(id, Ok(0));
+    groups.appended(NOW, id, Ok(0));
     assert_eq!(codes(&mut groups), [ErrorCode::None]);
     assert_eq!(fetch(&groups, "g", true), at(4));
 }
@@ -245,7 +245,7 @@ fn a_failed_append_leaves_nothing_pending_and_has_its_code_translated_p27() {
         let mut groups = coordinator();
         groups.commit_txn(NOW, TO, &commit_of("g", 4), txn(5));
         let id = the_append(&mut groups);
-        groups.appended(id, Err(log));
+        groups.appended(NOW, id, Err(log));
         assert_eq!(codes(&mut groups), [client]);
         assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
         assert_eq!(groups.state("g"), None);
@@ -261,7 +261,7 @@ fn a_partition_that_is_loading_or_elsewhere_says_so() {
     groups.commit_txn(NOW, TO, &commit_of("g", 4), txn(5));
     assert_eq!(codes(&mut groups), [ErrorCode::CoordinatorLoadInProgress]);
     assert_eq!(groups.fetch("g", &[], true), Err(GroupError::Loading));
-    groups.loaded(0);
+    groups.loaded(NOW, 0);
     assert_eq!(groups.fetch("g", &[], true), Ok(vec![]));
 }
 
@@ -273,8 +273,8 @@ fn resigning_answers_whoever_waits_and_forgets_the_late_result() {
     groups.resign(0);
     assert_eq!(codes(&mut groups), [ErrorCode::NotCoordinator]);
     groups.load(0);
-    groups.loaded(0);
-    groups.appended(id, Ok(0));
+    groups.loaded(NOW, 0);
+    groups.appended(NOW, id, Ok(0));
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
 }
 
@@ -328,12 +328,12 @@ fn a_deleted_topic_takes_committed_and_staged_offsets() {
     persist(&mut groups, 0);
     groups.commit_txn(NOW, TO, &commit_of("g", 10), txn(5));
     persist(&mut groups, 1);
-    groups.partitions_deleted(&[in0()]);
+    groups.partitions_deleted(NOW, &[in0()]);
     let id = the_append(&mut groups);
-    groups.appended(id, Ok(2));
+    groups.appended(NOW, id, Ok(2));
     groups.marker(0, 5, Decision::Commit);
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
-    groups.partitions_deleted(&[in0()]);
+    groups.partitions_deleted(NOW, &[in0()]);
     assert_eq!(groups.poll_effect(), None);
 }
 
@@ -343,16 +343,16 @@ fn a_group_is_dead_while_its_deletion_is_written_and_unknown_after() {
     let group: GroupId = Arc::from("g");
     groups.commit_txn(NOW, TO, &commit_of("g", 4), txn(5));
     persist(&mut groups, 0);
-    groups.delete_group(TO, &group);
-    let refused = GroupReply::Deleted(Err(GroupError::NonEmptyGroup));
+    groups.delete_group(NOW, TO, &group);
+    let refused = GroupReply::Deleted(group.clone(), Err(GroupError::NonEmptyGroup));
     assert_eq!(groups.poll_effect(), Some(GroupEffect::Reply { to: TO, reply: refused }));
     groups.marker(0, 5, Decision::Commit);
-    groups.delete_group(TO, &group);
+    groups.delete_group(NOW, TO, &group);
     let id = the_append(&mut groups);
     assert_eq!(groups.state("g"), Some(GroupState::Dead));
     groups.commit(NOW, TO, &commit_of("g", 9));
     assert_eq!(codes(&mut groups), [ErrorCode::CoordinatorNotAvailable]);
-    groups.appended(id, Ok(1));
+    groups.appended(NOW, id, Ok(1));
     assert_eq!(groups.state("g"), None);
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
 }
@@ -366,7 +366,7 @@ fn a_record_that_cannot_be_read_keeps_its_partition_from_being_served() {
     let header = BatchHeader::decode(&[0; BatchHeader::LENGTH]).unwrap();
     let loaded = groups.load_batch(0, &header, LoadedBatch::Records(&bad));
     assert_eq!(loaded, Err(RecordFault::UnknownVersion(9)));
-    groups.loaded(0);
+    groups.loaded(NOW, 0);
     assert_eq!(groups.fetch("g", &[], true), Err(GroupError::NotCoordinator));
 }
 
@@ -388,7 +388,7 @@ fn offsets_expire_after_their_retention_unless_a_transaction_is_open() {
     let id = the_append(&mut groups);
     groups.expire_offsets(at_ms(due));
     assert_eq!(groups.poll_effect(), None, "it is being written");
-    groups.appended(id, Ok(2));
+    groups.appended(NOW, id, Ok(2));
     assert_eq!(groups.state("g"), None);
 }
 
@@ -401,7 +401,7 @@ fn an_expire_timestamp_of_the_commit_wins_over_the_retention() {
     assert_eq!(groups.poll_effect(), None);
     groups.expire_offsets(Now { wall_ms: 1_500, ..NOW });
     let id = the_append(&mut groups);
-    groups.appended(id, Ok(1));
+    groups.appended(NOW, id, Ok(1));
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
 }
 
@@ -426,6 +426,6 @@ fn a_groups_own_tombstone_takes_no_offsets() {
     let mut header = BatchHeader::decode(&[0; BatchHeader::LENGTH]).unwrap();
     header.producer_id = -1;
     groups.load_batch(0, &header, LoadedBatch::Records(&records)).unwrap();
-    groups.loaded(0);
+    groups.loaded(NOW, 0);
     assert_eq!(fetch(&groups, "g", true), at(4));
 }

@@ -121,7 +121,7 @@ impl Node {
                         self.when_persisted(Completion::GroupLog { append: id, base_offset });
                     }
                     Err(refused) => {
-                        self.group.appended(id, Err((&refused).into()));
+                        self.group.appended(self.now, id, Err((&refused).into()));
                     }
                 }
             }

@@ -114,7 +114,7 @@ impl Node {
                 self.txn.forget_partitions(Some(partition), |to| meta.partition_id(to).is_none());
                 self.txn.loaded(self.now, partition);
             }
-            Loading::Offsets(partition) => self.group.loaded(partition),
+            Loading::Offsets(partition) => self.group.loaded(self.now, partition),
         }
     }
 

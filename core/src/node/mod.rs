@@ -10,6 +10,8 @@
 mod boot;
 mod completion;
 mod effects;
+#[cfg(test)]
+mod group_tests;
 mod load;
 mod message;
 mod parked;
@@ -113,6 +115,7 @@ impl Node {
                 let context = Context { id, conn, version, client_id, resumed: false };
                 api::dispatch(self, context, request);
             }
+            Input::ConnectionOpened { conn, host } => self.waiting.set_host(conn, host),
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
             Input::Tick => self.tick(),
@@ -153,10 +156,16 @@ impl Node {
             return None;
         }
         let unopened = self.boot.wants_to_go_on().then_some(self.now.at);
-        [self.timers.next(), self.txn.next_timeout(), self.store.next_timeout(), unopened]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.timers.next(),
+            self.txn.next_timeout(),
+            self.group.next_timeout(),
+            self.store.next_timeout(),
+            unopened,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Leaves an answer for the driver.

@@ -39,6 +39,11 @@ pub(super) fn group(config: &BrokerConfig) -> GroupConfig {
         partitions: config.offsets_topic_num_partitions,
         offset_metadata_units_max: usize::try_from(config.offset_metadata_max_bytes).unwrap_or(0),
         offsets_retention_ms: config.offsets_retention_ms(),
+        initial_rebalance_delay_ms: config.group_initial_rebalance_delay_ms,
+        session_timeout_min_ms: config.group_min_session_timeout_ms,
+        session_timeout_max_ms: config.group_max_session_timeout_ms,
+        members_max: usize::try_from(config.group_max_size).unwrap_or(0),
+        entropy: config.entropy,
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     CreateLogs,
     /// Producer ids that were not used for long are dropped (`producer.id.expiration.ms`).
     ExpireProducers,
+    /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
+    ExpireOffsets,
 }
 
 /// All deadlines, ordered by time. Costs what is due, not what exists.
@@ -56,17 +58,35 @@ impl Node {
                 Timer::VerifyAgain(request) => api::produce::verify_again(self, request),
                 Timer::CreateLogs => self.create_missing_logs(),
                 Timer::ExpireProducers => self.expire_producers(),
+                Timer::ExpireOffsets => self.expire_offsets(),
             }
         }
         self.txn.tick(self.now);
+        self.group.tick(self.now);
         self.store.tick(self.now);
     }
 
-    /// Begins the sweep that drops idle producers.
+    /// Begins the sweeps that drop idle producers and offsets.
     pub(super) fn start_expiry(&mut self) {
+        self.plan_producer_expiry();
+        self.plan_offset_expiry();
+    }
+
+    fn plan_producer_expiry(&mut self) {
         let interval = self.config.producer_id_expiration_check_interval_ms;
         let interval = u64::try_from(interval).unwrap_or(1);
         self.timers.set(self.now.at.after_ms(interval), Timer::ExpireProducers);
+    }
+
+    fn plan_offset_expiry(&mut self) {
+        let interval = self.config.offsets_retention_check_interval_ms;
+        let interval = u64::try_from(interval).unwrap_or(1);
+        self.timers.set(self.now.at.after_ms(interval), Timer::ExpireOffsets);
+    }
+
+    fn expire_offsets(&mut self) {
+        self.group.expire_offsets(self.now);
+        self.plan_offset_expiry();
     }
 
     fn expire_producers(&mut self) {
@@ -74,6 +94,6 @@ impl Node {
         for partition in self.partitions.values_mut() {
             partition.expire_producers(now_ms);
         }
-        self.start_expiry();
+        self.plan_producer_expiry();
     }
 }

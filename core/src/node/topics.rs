@@ -95,7 +95,7 @@ impl Node {
             }
             CONSUMER_OFFSETS_TOPIC => {
                 self.group.load(partition);
-                self.group.loaded(partition);
+                self.group.loaded(self.now, partition);
             }
             _ => {}
         }
@@ -111,7 +111,7 @@ impl Node {
             self.store.delete_log(id);
             api::fetch::wake(self, id);
         }
-        self.group.partitions_deleted(&deleted);
+        self.group.partitions_deleted(self.now, &deleted);
         self.txn.forget_partitions(None, |to| to.topic == *name);
     }
 

@@ -139,7 +139,7 @@ impl Node {
                 self.retry_concurrent(&key);
             }
             Completion::GroupLog { append, base_offset } => {
-                self.group.appended(append, Ok(base_offset));
+                self.group.appended(self.now, append, Ok(base_offset));
             }
             Completion::Metadata { records, base_offset } => {
                 self.metadata_persisted(&records, base_offset);
@@ -213,7 +213,7 @@ impl Node {
                 self.txn.appended(self.now, append, Err(LogAppendError::Storage));
             }
             Completion::GroupLog { append, .. } => {
-                self.group.appended(append, Err(ErrorCode::KafkaStorageError));
+                self.group.appended(self.now, append, Err(ErrorCode::KafkaStorageError));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
             Completion::Marker { reply, .. } => {

@@ -307,6 +307,21 @@ mod tests {
     }
 
     #[test]
+    fn an_append_is_its_head_and_the_batch() {
+        let entry = Entry::Append { id: ID, block: batch(40, 1, b"x") };
+        let mut out = Vec::new();
+        entry.encode(&mut out);
+        let bytes = out.concat();
+        let head = "0100000000000000000000000000000a0b000000070000000000000028";
+        let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
+        assert_eq!(&hex[..58], head);
+        // A batch of one record of eight bytes is 69 long, and as it goes into the segment.
+        assert_eq!(&hex[58..66], "00000045");
+        assert_eq!(&hex[66..90], "000000000000002800000039");
+        assert_eq!(bytes.len(), 33 + 0x45);
+    }
+
+    #[test]
     fn a_batch_comes_back_byte_for_byte() {
         let entry = Entry::Append { id: ID, block: batch(40, 3, b"hello") };
         let mut bytes = Bytes::from(written(place(1, 1, 0), core::slice::from_ref(&entry)));

@@ -239,7 +239,15 @@ mod tests {
         };
         assert!(segment.add_aborted(&aborted));
         assert!(!segment.add_aborted(&aborted), "twice is once");
-        assert_eq!(segment.txn.bytes.len(), 34);
+        let golden: Vec<u8> = [
+            &[0, 0][..],
+            &1_i64.to_be_bytes(),
+            &50_i64.to_be_bytes(),
+            &60_i64.to_be_bytes(),
+            &61_i64.to_be_bytes(),
+        ]
+        .concat();
+        assert_eq!(segment.txn.bytes, golden);
         assert_eq!(segment.aborted().collect::<Vec<_>>(), [aborted]);
     }
 

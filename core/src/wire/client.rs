@@ -4,18 +4,24 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kacrab_protocol::generated::{
     AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiKey, ApiVersionsResponseData,
     CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
-    DescribeClusterResponseData, DescribeProducersResponseData, DescribeTransactionsResponseData,
-    EndTxnResponseData, FetchResponseData, FindCoordinatorResponseData, InitProducerIdResponseData,
-    ListOffsetsResponseData, ListTransactionsResponseData, MetadataResponseData,
-    OffsetCommitResponseData, OffsetFetchResponseData, ProduceRequestData, ProduceResponseData,
-    WriteTxnMarkersResponseData,
+    DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
+    DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,
+    FindCoordinatorResponseData, HeartbeatResponseData, InitProducerIdResponseData,
+    JoinGroupResponseData, LeaveGroupResponseData, ListGroupsResponseData, ListOffsetsResponseData,
+    ListTransactionsResponseData, MetadataResponseData, OffsetCommitResponseData,
+    OffsetDeleteResponseData, OffsetFetchResponseData, ProduceRequestData, ProduceResponseData,
+    SyncGroupResponseData, WriteTxnMarkersResponseData,
 };
 
 use super::apis::{API_VERSIONS, PRODUCE, api_range, has_tagged_response_header, is_flexible};
+use super::delete_groups;
 use super::encode::LAST_GENERATED;
 use super::frame::{skip_tagged, write_frame};
 use super::messages::generated_messages;
-use super::{FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse, WireError, shape};
+use super::{
+    DeleteGroupsResponse, FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse,
+    WireError, shape,
+};
 
 /// One request as a frame, size first. A null client id is written as such.
 ///
@@ -101,6 +107,9 @@ fn write_body(
                 $(Request::$name(data) => data.write(out, version),)*
                 Request::Fetch(data) => data.write(out, version),
                 Request::TxnOffsetCommit(data) => data.write(out, version),
+                Request::DeleteGroups(data) => {
+                    data.write(out, version.min(delete_groups::GENERATED))
+                }
                 Request::ApiVersions(data) => data.write(out, version),
                 // Produce has its own way; the other has no body.
                 Request::Produce(_) | Request::ApiVersionsUnsupported => Ok(()),
@@ -155,6 +164,9 @@ fn read_body(api_key: i16, version: i16, mut body: Bytes) -> Result<Response, Wi
                     .map(|data| Response::Fetch(FetchResponse::from_generated(data))),
                 ApiKey::TxnOffsetCommit => {
                     TxnOffsetCommitResponse::read(body, version).map(Response::TxnOffsetCommit)
+                }
+                ApiKey::DeleteGroups => {
+                    DeleteGroupsResponse::read(body, version).map(Response::DeleteGroups)
                 }
                 ApiKey::ApiVersions => {
                     ApiVersionsResponseData::read(body, version.min(LAST_GENERATED))

@@ -3,14 +3,17 @@
 use bytes::Bytes;
 use kacrab_protocol::generated::{
     AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ApiKey, CreateTopicsRequestData,
-    DeleteRecordsRequestData, DeleteTopicsRequestData, DescribeClusterRequestData,
-    DescribeProducersRequestData, DescribeTransactionsRequestData, EndTxnRequestData,
-    FetchRequestData, FindCoordinatorRequestData, InitProducerIdRequestData,
-    ListOffsetsRequestData, ListTransactionsRequestData, MetadataRequestData,
-    OffsetCommitRequestData, OffsetFetchRequestData, ProduceRequestData,
+    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
+    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
+    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
+    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
+    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
+    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
+    OffsetDeleteRequestData, OffsetFetchRequestData, ProduceRequestData, SyncGroupRequestData,
     WriteTxnMarkersRequestData,
 };
 
+use super::delete_groups;
 use super::frame::{HeaderKind, read_header};
 use super::messages::generated_messages;
 use super::{
@@ -77,6 +80,11 @@ fn decode_body(
                 }),
                 ApiKey::TxnOffsetCommit => {
                     TxnOffsetCommitRequest::read(&mut body, version).map(Request::TxnOffsetCommit)
+                }
+                // v3 differs in its answer only.
+                ApiKey::DeleteGroups => {
+                    DeleteGroupsRequestData::read(&mut body, version.min(delete_groups::GENERATED))
+                        .map(Request::DeleteGroups)
                 }
                 ApiKey::ApiVersions => {
                     ApiVersionsRequest::read(&mut body, version).map(Request::ApiVersions)

@@ -50,6 +50,7 @@ fn write_body(
                 Response::Produce(data) => data.write(out, version),
                 Response::Fetch(fetch) => fetch.write(out, version),
                 Response::TxnOffsetCommit(data) => data.write(out, version),
+                Response::DeleteGroups(data) => data.write(out, version),
                 Response::ApiVersions(data) => {
                     for_version(data, version).write(out, version.min(LAST_GENERATED))
                 }

@@ -3,6 +3,8 @@
 //! Kafka's `AbstractRequest.getErrorResponse`: the code stands at the top where the answer has a
 //! place for it, and beside every topic, partition or key that was asked for where it has not.
 
+mod groups;
+
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -46,6 +48,16 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
         Request::DescribeCluster(_) => Response::DescribeCluster(
             kafka::DescribeClusterResponseData::default().with_error_code(code),
         ),
+        Request::JoinGroup(_)
+        | Request::SyncGroup(_)
+        | Request::Heartbeat(_)
+        | Request::LeaveGroup(_)
+        | Request::DescribeGroups(_)
+        | Request::ListGroups(_)
+        | Request::DeleteGroups(_)
+        | Request::OffsetDelete(_) => {
+            return groups::error_response(request, version, error);
+        }
         Request::FindCoordinator(request) => {
             Response::FindCoordinator(find_coordinator(request, version, error))
         }

@@ -12,6 +12,13 @@ macro_rules! generated_messages {
             Metadata MetadataRequestData MetadataResponseData,
             OffsetCommit OffsetCommitRequestData OffsetCommitResponseData,
             OffsetFetch OffsetFetchRequestData OffsetFetchResponseData,
+            JoinGroup JoinGroupRequestData JoinGroupResponseData,
+            SyncGroup SyncGroupRequestData SyncGroupResponseData,
+            Heartbeat HeartbeatRequestData HeartbeatResponseData,
+            LeaveGroup LeaveGroupRequestData LeaveGroupResponseData,
+            DescribeGroups DescribeGroupsRequestData DescribeGroupsResponseData,
+            ListGroups ListGroupsRequestData ListGroupsResponseData,
+            OffsetDelete OffsetDeleteRequestData OffsetDeleteResponseData,
             FindCoordinator FindCoordinatorRequestData FindCoordinatorResponseData,
             CreateTopics CreateTopicsRequestData CreateTopicsResponseData,
             DeleteTopics DeleteTopicsRequestData DeleteTopicsResponseData,
@@ -41,6 +48,7 @@ macro_rules! api_keys {
                     Self::Produce(_) => ApiKey::Produce,
                     Self::Fetch(_) => ApiKey::Fetch,
                     Self::TxnOffsetCommit(_) => ApiKey::TxnOffsetCommit,
+                    Self::DeleteGroups(_) => ApiKey::DeleteGroups,
                     $(Self::$name(_) => ApiKey::$name,)*
                 }
             }
@@ -55,6 +63,7 @@ macro_rules! api_keys {
                     Self::Produce(_) => ApiKey::Produce,
                     Self::Fetch(_) => ApiKey::Fetch,
                     Self::TxnOffsetCommit(_) => ApiKey::TxnOffsetCommit,
+                    Self::DeleteGroups(_) => ApiKey::DeleteGroups,
                     $(Self::$name(_) => ApiKey::$name,)*
                 }
             }

@@ -10,6 +10,7 @@ mod api_versions;
 mod apis;
 pub mod client;
 mod decode;
+mod delete_groups;
 mod encode;
 mod error;
 mod error_response;
@@ -38,6 +39,7 @@ pub use self::request::{
     TxnOffsetCommitRequest, TxnOffsetCommitTopic,
 };
 pub use self::response::{
-    FetchResponse, Response, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
+    DeleteGroupsResponse, DeletedGroup, FetchResponse, Response, TxnOffsetCommitResponse,
+    TxnOffsetCommitTopicResult,
 };
 pub use self::shape::ShapeFault;

@@ -5,11 +5,14 @@ use alloc::vec::Vec;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
     AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, CreateTopicsRequestData,
-    DeleteRecordsRequestData, DeleteTopicsRequestData, DescribeClusterRequestData,
-    DescribeProducersRequestData, DescribeTransactionsRequestData, EndTxnRequestData,
-    FetchRequestData, FindCoordinatorRequestData, InitProducerIdRequestData,
-    ListOffsetsRequestData, ListTransactionsRequestData, MetadataRequestData,
-    OffsetCommitRequestData, OffsetFetchRequestData, WriteTxnMarkersRequestData,
+    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
+    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
+    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
+    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
+    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
+    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
+    OffsetDeleteRequestData, OffsetFetchRequestData, SyncGroupRequestData,
+    WriteTxnMarkersRequestData,
 };
 
 use crate::batch::Screened;
@@ -48,6 +51,22 @@ pub enum Request {
     OffsetCommit(OffsetCommitRequestData),
     /// OffsetFetch.
     OffsetFetch(OffsetFetchRequestData),
+    /// JoinGroup.
+    JoinGroup(JoinGroupRequestData),
+    /// SyncGroup.
+    SyncGroup(SyncGroupRequestData),
+    /// Heartbeat.
+    Heartbeat(HeartbeatRequestData),
+    /// LeaveGroup.
+    LeaveGroup(LeaveGroupRequestData),
+    /// DescribeGroups, of classic groups.
+    DescribeGroups(DescribeGroupsRequestData),
+    /// ListGroups.
+    ListGroups(ListGroupsRequestData),
+    /// OffsetDelete.
+    OffsetDelete(OffsetDeleteRequestData),
+    /// DeleteGroups.
+    DeleteGroups(DeleteGroupsRequestData),
     /// EndTxn.
     EndTxn(EndTxnRequestData),
     /// WriteTxnMarkers.

@@ -3,13 +3,16 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
+use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
     AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiVersionsResponseData,
     CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
-    DescribeClusterResponseData, DescribeProducersResponseData, DescribeTransactionsResponseData,
-    EndTxnResponseData, FetchResponseData, FindCoordinatorResponseData, InitProducerIdResponseData,
-    ListOffsetsResponseData, ListTransactionsResponseData, MetadataResponseData,
-    OffsetCommitResponseData, OffsetFetchResponseData, ProduceResponseData,
+    DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
+    DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,
+    FindCoordinatorResponseData, HeartbeatResponseData, InitProducerIdResponseData,
+    JoinGroupResponseData, LeaveGroupResponseData, ListGroupsResponseData, ListOffsetsResponseData,
+    ListTransactionsResponseData, MetadataResponseData, OffsetCommitResponseData,
+    OffsetDeleteResponseData, OffsetFetchResponseData, ProduceResponseData, SyncGroupResponseData,
     WriteTxnMarkersResponseData,
 };
 
@@ -48,6 +51,22 @@ pub enum Response {
     OffsetCommit(OffsetCommitResponseData),
     /// OffsetFetch.
     OffsetFetch(OffsetFetchResponseData),
+    /// JoinGroup.
+    JoinGroup(JoinGroupResponseData),
+    /// SyncGroup.
+    SyncGroup(SyncGroupResponseData),
+    /// Heartbeat.
+    Heartbeat(HeartbeatResponseData),
+    /// LeaveGroup.
+    LeaveGroup(LeaveGroupResponseData),
+    /// DescribeGroups, of classic groups.
+    DescribeGroups(DescribeGroupsResponseData),
+    /// ListGroups.
+    ListGroups(ListGroupsResponseData),
+    /// OffsetDelete.
+    OffsetDelete(OffsetDeleteResponseData),
+    /// DeleteGroups.
+    DeleteGroups(DeleteGroupsResponse),
     /// EndTxn.
     EndTxn(EndTxnResponseData),
     /// WriteTxnMarkers.
@@ -74,6 +93,26 @@ pub struct FetchResponse {
     pub data: FetchResponseData,
     /// For each topic of `data.responses` and each of its partitions, in order: the batches.
     pub records: Vec<Vec<Vec<Bytes>>>,
+}
+
+/// DeleteGroups, v0 to v3: the generated schema lacks v3's messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteGroupsResponse {
+    /// How long the client is to pause, in ms.
+    pub throttle_time_ms: i32,
+    /// Each group, in the order of the request.
+    pub results: Vec<DeletedGroup>,
+}
+
+/// How the deletion of one group went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeletedGroup {
+    /// The group.
+    pub group_id: KafkaString,
+    /// 0, or why not.
+    pub error_code: i16,
+    /// v3+: why not, for people.
+    pub error_message: Option<KafkaString>,
 }
 
 /// TxnOffsetCommit, v0 to v6.

@@ -151,7 +151,20 @@ impl Producer {
         }
     }
 
-    /// Writes values to a partition, in the open transaction or as the first of a new one.
+    /// Its producer id and epoch.
+    #[must_use]
+    pub const fn identity(&self) -> (i64, i16) {
+        (self.producer_id, self.producer_epoch)
+    }
+
+    /// The sequence of the next record to a partition.
+    #[must_use]
+    pub fn next_sequence(&self, topic: &str, partition: i32) -> i32 {
+        self.sequences.get(&(topic.to_owned(), partition)).copied().unwrap_or(0)
+    }
+
+    /// Writes records to a partition, in the open transaction or as the first of a new one; the
+    /// offset of the first of them.
     ///
     /// # Errors
     /// As the calls. The transaction can then only be given up.
@@ -159,20 +172,20 @@ impl Producer {
         &mut self,
         topic: &str,
         partition: i32,
-        values: &[String],
-    ) -> Result<(), ClientError> {
+        apps: &[u64],
+    ) -> Result<i64, ClientError> {
         let key = (topic.to_owned(), partition);
         if self.kind.protocol == Protocol::V1 && !self.added.contains(&key) {
             resending!(self, self.add_partition(topic, partition).await)?;
             self.added.push(key.clone());
         }
-        let base_sequence = self.sequences.get(&key).copied().unwrap_or(0);
+        let base_sequence = self.next_sequence(topic, partition);
         let writer = Writer {
             producer_id: self.producer_id,
             producer_epoch: self.producer_epoch,
             base_sequence,
         };
-        let records = batch::transactional(writer, clock::wall_ms(), values);
+        let records = batch::transactional(writer, clock::wall_ms(), apps);
         let partition_data =
             PartitionProduceData::default().with_index(partition).with_records(Some(records));
         let topic_data = TopicProduceData::default()
@@ -183,10 +196,10 @@ impl Producer {
             .with_acks(-1)
             .with_timeout_ms(30_000)
             .with_topic_data(vec![topic_data]);
-        resending!(self, self.produce(&data).await)?;
-        let count = i32::try_from(values.len()).unwrap_or(i32::MAX);
+        let base_offset = resending!(self, self.produce(&data).await)?;
+        let count = i32::try_from(apps.len()).unwrap_or(i32::MAX);
         self.sequences.insert(key, base_sequence.wrapping_add(count));
-        Ok(())
+        Ok(base_offset)
     }
 
     /// Ends the transaction.
@@ -255,13 +268,15 @@ impl Producer {
         }
     }
 
-    async fn produce(&mut self, data: &ProduceRequestData) -> Result<(), ClientError> {
+    async fn produce(&mut self, data: &ProduceRequestData) -> Result<i64, ClientError> {
         let (_, version, _) = self.kind.protocol.versions();
         match self.client.produce(version, data).await? {
             Response::Produce(answer) => {
-                let mut results =
-                    answer.responses.iter().flat_map(|topic| &topic.partition_responses);
-                results.try_for_each(|result| check(result.error_code))
+                let topic = answer.responses.first();
+                let result = topic.and_then(|topic| topic.partition_responses.first());
+                let result = result.ok_or_else(|| ClientError::Protocol("no result".to_owned()))?;
+                check(result.error_code)?;
+                Ok(result.base_offset)
             }
             other => Err(unexpected(&other)),
         }

@@ -27,7 +27,7 @@ impl Random {
 /// How fields of bytes are filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::wire) enum Blobs {
-    /// Always null.
+    /// Always null where that is allowed.
     Null,
     /// Never null; some are empty.
     Present,
@@ -76,6 +76,7 @@ impl Writer<'_> {
     }
 
     fn value(&mut self, kind: &'static Kind, null: bool, tagged: bool) {
+        let nullable = null;
         let null = null && !tagged && self.random.below(3) == 0;
         match kind {
             Kind::Fixed(1) => {
@@ -97,7 +98,7 @@ impl Writer<'_> {
                 let letter = b'a' + self.random.below(26) as u8;
                 self.out.extend(core::iter::repeat_n(letter, length));
             }
-            Kind::Blob if self.blobs == Blobs::Null => self.length(None, true),
+            Kind::Blob if self.blobs == Blobs::Null && nullable => self.length(None, true),
             Kind::Blob => {
                 let length = self.random.below(200) as usize;
                 self.length(Some(length), true);

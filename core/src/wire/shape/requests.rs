@@ -482,4 +482,112 @@ pub(super) const SHAPES: &[Shape] = &[
             f("transactional_id_pattern", Str, 2, MAX).null(2),
         ],
     },
+    // JoinGroupRequest.json, valid 0-9.
+    Shape {
+        key: 11,
+        flexible: 6,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f("session_timeout_ms", Fixed(4), 0, MAX),
+            f("rebalance_timeout_ms", Fixed(4), 1, MAX),
+            f("member_id", Str, 0, MAX),
+            f("group_instance_id", Str, 5, MAX).null(5),
+            f("protocol_type", Str, 0, MAX),
+            f(
+                "protocols",
+                Array(&Struct(&[f("name", Str, 0, MAX), f("metadata", Blob, 0, MAX)])),
+                0,
+                MAX,
+            ),
+            f("reason", Str, 8, MAX).null(8),
+        ],
+    },
+    // HeartbeatRequest.json, valid 0-4.
+    Shape {
+        key: 12,
+        flexible: 4,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f("generation_id", Fixed(4), 0, MAX),
+            f("member_id", Str, 0, MAX),
+            f("group_instance_id", Str, 3, MAX).null(3),
+        ],
+    },
+    // LeaveGroupRequest.json, valid 0-5.
+    Shape {
+        key: 13,
+        flexible: 4,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f("member_id", Str, 0, 2),
+            f(
+                "members",
+                Array(&Struct(&[
+                    f("member_id", Str, 3, MAX),
+                    f("group_instance_id", Str, 3, MAX).null(3),
+                    f("reason", Str, 5, MAX).null(5),
+                ])),
+                3,
+                MAX,
+            ),
+        ],
+    },
+    // SyncGroupRequest.json, valid 0-5.
+    Shape {
+        key: 14,
+        flexible: 4,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f("generation_id", Fixed(4), 0, MAX),
+            f("member_id", Str, 0, MAX),
+            f("group_instance_id", Str, 3, MAX).null(3),
+            f("protocol_type", Str, 5, MAX).null(5),
+            f("protocol_name", Str, 5, MAX).null(5),
+            f(
+                "assignments",
+                Array(&Struct(&[f("member_id", Str, 0, MAX), f("assignment", Blob, 0, MAX)])),
+                0,
+                MAX,
+            ),
+        ],
+    },
+    // DescribeGroupsRequest.json, valid 0-6.
+    Shape {
+        key: 15,
+        flexible: 5,
+        fields: &[
+            f("groups", Array(&Str), 0, MAX),
+            f("include_authorized_operations", Fixed(1), 3, MAX),
+        ],
+    },
+    // ListGroupsRequest.json, valid 0-5.
+    Shape {
+        key: 16,
+        flexible: 3,
+        fields: &[f("states_filter", Array(&Str), 4, MAX), f("types_filter", Array(&Str), 5, MAX)],
+    },
+    // DeleteGroupsRequest.json, valid 0-3.
+    Shape { key: 42, flexible: 2, fields: &[f("groups_names", Array(&Str), 0, MAX)] },
+    // OffsetDeleteRequest.json, valid 0.
+    Shape {
+        key: 47,
+        flexible: MAX,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f(
+                "topics",
+                Array(&Struct(&[
+                    f("name", Str, 0, MAX),
+                    f(
+                        "partitions",
+                        Array(&Struct(&[f("partition_index", Fixed(4), 0, MAX)])),
+                        0,
+                        MAX,
+                    ),
+                ])),
+                0,
+                MAX,
+            ),
+        ],
+    },
 ];

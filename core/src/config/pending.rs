@@ -1,0 +1,51 @@
+//! Settings that are known and checked, and that nothing reads yet: what they are for is not built.
+//! Setting one draws a warning. Whoever builds it takes its line out.
+
+/// Their names, sorted.
+pub const PENDING: &[&str] = &[
+    "default.replication.factor",
+    "group.consumer.assignment.interval.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.max.heartbeat.interval.ms",
+    "group.consumer.max.session.timeout.ms",
+    "group.consumer.max.size",
+    "group.consumer.migration.policy",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.min.session.timeout.ms",
+    "group.consumer.session.timeout.ms",
+    "log.cleaner.delete.retention.ms",
+    "log.cleaner.max.compaction.lag.ms",
+    "log.cleaner.min.compaction.lag.ms",
+    "log.index.size.max.bytes",
+    "log.retention.bytes",
+    "log.retention.check.interval.ms",
+    "log.retention.hours",
+    "log.retention.minutes",
+    "log.retention.ms",
+    "log.roll.hours",
+    "log.roll.ms",
+    "log.segment.delete.delay.ms",
+    "max.incremental.fetch.session.cache.slots",
+    "max.request.partition.size.limit",
+    "metadata.log.segment.bytes",
+    "offsets.commit.timeout.ms",
+    "offsets.load.buffer.size",
+    "offsets.topic.replication.factor",
+    "queued.max.request.bytes",
+    "replica.fetch.max.bytes",
+    "replica.fetch.min.bytes",
+    "replica.fetch.response.max.bytes",
+    "replica.fetch.wait.max.ms",
+    "replica.lag.time.max.ms",
+    "transaction.state.log.load.buffer.size",
+    "transaction.state.log.min.isr",
+    "transaction.state.log.replication.factor",
+    "unclean.leader.election.enable",
+    "unstable.feature.versions.enable",
+];
+
+/// Whether setting a property changes nothing: one that Verdict does not have, or not yet.
+#[must_use]
+pub fn has_no_effect(name: &str) -> bool {
+    PENDING.binary_search(&name).is_ok() || super::is_ignored(name)
+}

@@ -27,6 +27,10 @@ pub struct RequestId(pub u64);
 pub struct Ticket(pub u64);
 
 /// What the driver tells a node.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a request is the common input; a box would be an allocation for each"
+)]
 #[derive(Clone, Debug)]
 pub enum Input {
     /// The node may read its files and begin. The first input of every life, once.

@@ -211,7 +211,13 @@ impl TopicSettings {
             let given = value_of(config).filter(|value| config.check(value).is_ok());
             given.unwrap_or(config.default).trim()
         };
-        let long = |name: &str| text(name).parse::<i64>().unwrap_or_default();
+        // Bounds were checked where a value was given: a broker's own setting may lie below what a
+        // topic may ask for.
+        let long = |name: &str| -> i64 {
+            let config = topic_config(name).expect("every name below is in the table");
+            let given = value_of(config).and_then(|value| value.trim().parse().ok());
+            given.or_else(|| config.default.parse().ok()).unwrap_or_default()
+        };
         // In bounds by the table, so nothing is cut off.
         let int = |name: &str| i32::try_from(long(name)).unwrap_or(i32::MAX);
         let policies = text("cleanup.policy");

@@ -150,7 +150,6 @@ impl Node {
         }
         self.output(Output::Ready);
         self.start_expiry();
-        self.start_offsets_expiry();
     }
 
     /// A folder of a topic that the metadata does not have: its deletion was persisted, the

@@ -18,7 +18,7 @@ pub(crate) enum Timer {
     CreateLogs,
     /// Producer ids that were not used for long are dropped (`producer.id.expiration.ms`).
     ExpireProducers,
-    /// Offsets that nobody commits any more are dropped (`offsets.retention.minutes`).
+    /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
     ExpireOffsets,
 }
 
@@ -66,15 +66,19 @@ impl Node {
         self.store.tick(self.now);
     }
 
-    /// Begins the sweep that drops idle producers.
+    /// Begins the sweeps that drop idle producers and offsets.
     pub(super) fn start_expiry(&mut self) {
+        self.plan_producer_expiry();
+        self.plan_offset_expiry();
+    }
+
+    fn plan_producer_expiry(&mut self) {
         let interval = self.config.producer_id_expiration_check_interval_ms;
         let interval = u64::try_from(interval).unwrap_or(1);
         self.timers.set(self.now.at.after_ms(interval), Timer::ExpireProducers);
     }
 
-    /// Begins the sweep that drops offsets, and groups with nothing left.
-    pub(super) fn start_offsets_expiry(&mut self) {
+    fn plan_offset_expiry(&mut self) {
         let interval = self.config.offsets_retention_check_interval_ms;
         let interval = u64::try_from(interval).unwrap_or(1);
         self.timers.set(self.now.at.after_ms(interval), Timer::ExpireOffsets);
@@ -82,7 +86,7 @@ impl Node {
 
     fn expire_offsets(&mut self) {
         self.group.expire_offsets(self.now);
-        self.start_offsets_expiry();
+        self.plan_offset_expiry();
     }
 
     fn expire_producers(&mut self) {
@@ -90,6 +94,6 @@ impl Node {
         for partition in self.partitions.values_mut() {
             partition.expire_producers(now_ms);
         }
-        self.start_expiry();
+        self.plan_producer_expiry();
     }
 }

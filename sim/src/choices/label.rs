@@ -105,6 +105,8 @@ labels! {
     CrashSector: Disk = "disk.crash.sector",
     /// What a crash leaves of an unsynced name.
     CrashName: Disk = "disk.crash.name",
+    /// Which file is damaged while nobody uses it, and how.
+    Damage: Disk = "disk.damage",
     /// Whether and how far the wall clock jumps.
     ClockJump: Clock = "clock.jump",
     /// Who is paused, and for how long.

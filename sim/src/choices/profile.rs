@@ -61,6 +61,8 @@ faults! {
     DiskFull = "disk full", most 40;
     /// A file operation takes very long.
     DiskStalls = "disk stalls", most 100;
+    /// A snapshot or an index is damaged while the node is down; the rate is of restarts.
+    DerivedDamaged = "derived file damaged", most 5_000;
 }
 
 /// The rates of one seed, in 10,000; 0 is off.

@@ -4,9 +4,12 @@
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
-use super::codes::{NONE, TOPIC_ALREADY_EXISTS};
+use super::TOPIC;
+use super::admin::list_offsets;
+use super::codes::{NONE, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
 use super::requests::{
-    code_of, create_topic, fetch, fetched_offset, find_coordinator, offset_fetch, read_fetch,
+    code_of, create_topic, fetch, fetched_offset, find_coordinator, listed_offset, offset_fetch,
+    read_fetch,
 };
 use super::session::Session;
 use crate::history::{ClientId, Event, Part};
@@ -20,6 +23,11 @@ enum Stage {
         group: u16,
     },
     Idle,
+    /// Where the log begins.
+    Earliest {
+        part: Part,
+        committed: bool,
+    },
     /// Until LSO and high watermark are one, from the start to the end.
     Read {
         part: Part,
@@ -64,7 +72,7 @@ impl Auditor {
 
     /// Begins the reading at the end.
     pub fn audit(&mut self, env: &mut Env) {
-        self.stage = Stage::Read { part: 0, committed: false, from: 0 };
+        self.stage = Stage::Earliest { part: 0, committed: false };
         env.wake(self.client, env.now_us);
     }
 
@@ -89,6 +97,9 @@ impl Auditor {
             Stage::Find { group } => {
                 self.session.call(env, stage, 4, find_coordinator(&format!("g{group}"), 0));
             }
+            Stage::Earliest { part, .. } => {
+                self.session.call(env, stage, 7, list_offsets(TOPIC, part, -2));
+            }
             Stage::Read { part, committed, from } => {
                 self.session.call(env, stage, 12, fetch(part, from, committed, 0, MAX_BYTES));
             }
@@ -107,6 +118,10 @@ impl Auditor {
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
         let Some((place, call)) = self.session.take(conn, corr) else { return };
         let code = code_of(&response);
+        if let (Stage::Read { part, committed, .. }, OFFSET_OUT_OF_RANGE) = (call.kind, code) {
+            self.stage = Stage::Earliest { part, committed };
+            return self.wake(env);
+        }
         if code != NONE && !(call.kind == Stage::Create && code == TOPIC_ALREADY_EXISTS) {
             self.seen = format!("error code {code}");
             return self.session.retry(env, place, call);
@@ -120,6 +135,10 @@ impl Auditor {
                     self.stage = Stage::Idle;
                     env.topic_is_there();
                 }
+            }
+            Stage::Earliest { part, committed } => {
+                let from = listed_offset(&response).unwrap_or(0).max(0);
+                self.stage = Stage::Read { part, committed, from };
             }
             Stage::Read { part, committed, from } => {
                 self.read(env, &response, (part, from, committed), call.asked_us);
@@ -163,9 +182,9 @@ impl Auditor {
         self.stage = if end < watermark {
             Stage::Read { part, committed, from: end }
         } else if !committed {
-            Stage::Read { part, committed: true, from: 0 }
+            Stage::Earliest { part, committed: true }
         } else if part + 1 < self.parts {
-            Stage::Read { part: part + 1, committed: false, from: 0 }
+            Stage::Earliest { part: part + 1, committed: false }
         } else if self.groups > 0 {
             Stage::Offsets { group: 0, part: 0 }
         } else {

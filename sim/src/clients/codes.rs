@@ -2,6 +2,8 @@
 
 /// Kafka's number of "no error".
 pub(crate) const NONE: i16 = 0;
+/// OFFSET_OUT_OF_RANGE.
+pub(super) const OFFSET_OUT_OF_RANGE: i16 = 1;
 /// OUT_OF_ORDER_SEQUENCE_NUMBER.
 pub(super) const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 /// DUPLICATE_SEQUENCE_NUMBER.

@@ -1,6 +1,7 @@
 //! The simulated clients: state machines that speak typed requests over their own connections,
 //! retry as real clients do, and write down what they saw.
 
+mod admin;
 mod auditor;
 pub(crate) mod codes;
 mod offsets;
@@ -14,6 +15,7 @@ mod session;
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
+pub use self::admin::Admin;
 pub use self::auditor::Auditor;
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
@@ -25,6 +27,8 @@ use crate::world::Env;
 
 /// The one topic of a world's clients.
 pub const TOPIC: &str = "t";
+/// A topic that comes and goes, and that no oracle knows.
+pub const SIDE_TOPIC: &str = "u";
 
 /// A client.
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub enum Client {
     Reader(Reader),
     /// Commits and fetches group offsets.
     Offsets(OffsetKeeper),
+    /// Does what is beside the oracles' records.
+    Admin(Admin),
     /// Creates the topic first, reads everything last.
     Auditor(Auditor),
 }
@@ -52,6 +58,7 @@ impl Client {
             Self::Reader(client) => client.wake(env),
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
+            Self::Admin(client) => client.wake(env),
         }
     }
 
@@ -62,6 +69,7 @@ impl Client {
             Self::Reader(client) => client.answer(env, conn, corr, response),
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
+            Self::Admin(client) => client.answer(env, conn, corr, response),
         }
     }
 
@@ -72,6 +80,7 @@ impl Client {
             Self::Reader(client) => client.cut(env, conn),
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
+            Self::Admin(client) => client.cut(env, conn),
         }
     }
 
@@ -83,6 +92,7 @@ impl Client {
             Self::Reader(client) => client.is_done(),
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
+            Self::Admin(client) => client.is_done(),
         }
     }
 
@@ -92,6 +102,7 @@ impl Client {
             Self::Producer(client) => client.heal(env),
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
+            Self::Admin(client) => client.heal(),
             Self::Auditor(_) => {}
         }
     }
@@ -103,6 +114,7 @@ impl Client {
             Self::Producer(client) => client.waits_for(),
             Self::Reader(_) => "its last fetch".to_owned(),
             Self::Offsets(_) => "its last offset".to_owned(),
+            Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
         }
     }

@@ -33,7 +33,7 @@ impl OffsetKeeper {
     /// A keeper of one group's offsets.
     #[must_use]
     pub fn new(client: ClientId, group: u16, commits: bool, parts: Part) -> Self {
-        let session = Session::new(client, 1).without_late_arrivals();
+        let session = Session::new(client, 1);
         Self { client, group, commits, parts, session, next_us: 0, done: false }
     }
 

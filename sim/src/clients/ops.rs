@@ -44,6 +44,30 @@ pub enum Op {
     Die,
     /// Asks for the state of the own transactional id.
     Describe,
+    /// Goes on with the identity at hand under a raised epoch, as a producer of old does after
+    /// it lost track of its sequences.
+    Bump,
+    /// Sends a batch outside of transactions while one is open, which has to be refused.
+    Plain {
+        /// A partition that has taken a batch of the open transaction.
+        part: Part,
+    },
+    /// Sends a batch to the topic that comes and goes; nobody minds what becomes of it.
+    Side {
+        /// The partition.
+        part: Part,
+    },
+    /// A marker of the last transaction is still under way: its coordinator sent it twice.
+    LateMarker {
+        /// The partition.
+        part: Part,
+        /// How late it comes, in milliseconds.
+        ms: u64,
+        /// Added to the epoch that the transaction's markers carry.
+        epoch_delta: i16,
+        /// Subtracted from the coordinator epoch last heard of.
+        older: i32,
+    },
     /// Sends a marker of its own producer id, as a confused coordinator would.
     Marker {
         /// The partition.
@@ -103,6 +127,15 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["until", ms] => Op::Until { ms: ms.parse().map_err(|_| error())? },
         ["die"] => Op::Die,
         ["describe"] => Op::Describe,
+        ["bump"] => Op::Bump,
+        ["plain", part] => Op::Plain { part: number(part, "p")? },
+        ["side", part] => Op::Side { part: number(part, "p")? },
+        ["late-marker", part, ms] => Op::LateMarker {
+            part: number(part, "p")?,
+            ms: ms.parse().map_err(|_| error())?,
+            epoch_delta: 0,
+            older: 0,
+        },
         ["marker", part, end, delta, version] => Op::Marker {
             part: number(part, "p")?,
             commit: decision(end)?,
@@ -113,11 +146,22 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
     })
 }
 
-/// Draws the steps of an idempotent producer.
-pub(crate) fn draw_sends(choices: &mut impl Choices, parts: Part, count: u64) -> Vec<Op> {
+/// Draws the steps of an idempotent producer, with a partition of its own or without.
+pub(crate) fn draw_sends(
+    choices: &mut impl Choices,
+    parts: Part,
+    own: Option<Part>,
+    count: u64,
+) -> Vec<Op> {
     let mut ops = Vec::new();
+    if let Some(part) = own {
+        ops.extend((0..4).map(|_| Op::Send { part, count: 1 }));
+    }
     for _ in 0..count {
-        ops.push(draw_send(choices, parts));
+        ops.push(match own {
+            Some(part) if choices.below(Label::Target, 4) == 3 => Op::Send { part, count: 1 },
+            _ => draw_send(choices, parts),
+        });
         match choices.below(Label::Operation, 8) {
             5 => ops.push(Op::Flush),
             6 | 7 => ops.push(think(choices)),
@@ -134,12 +178,20 @@ pub(crate) fn draw_transactions(
     parts: Part,
     groups: u16,
     count: u64,
+    v2: bool,
 ) -> Vec<Op> {
     let mut ops = Vec::new();
     for _ in 0..count {
         ops.push(Op::Begin);
         for _ in 0..choices.below(Label::Count, 5) + 1 {
-            match choices.below(Label::Operation, 12) {
+            match choices.below(Label::Operation, 14) {
+                12 if v2 => {
+                    let send = draw_send(choices, parts);
+                    if let Op::Send { part, .. } = send {
+                        ops.extend([send, Op::Flush, Op::Plain { part }]);
+                    }
+                }
+                13 if v2 => ops.push(Op::Side { part: choices.below(Label::Target, 3) as Part }),
                 9 if groups > 0 => ops.push(Op::Offsets {
                     group: choices.below(Label::Target, u32::from(groups)) as u16,
                     part: choices.below(Label::Target, u32::from(parts)) as Part,
@@ -150,8 +202,12 @@ pub(crate) fn draw_transactions(
             }
         }
         ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
+        if v2 && choices.below(Label::Operation, 6) == 5 {
+            ops.push(draw_late_marker(choices, parts));
+        }
         match choices.below(Label::Operation, 20) {
             0..=9 => {}
+            17 if !v2 => ops.push(Op::Bump),
             18 => ops.push(Op::Describe),
             19 => ops.push(Op::Init),
             _ => ops.push(think(choices)),
@@ -164,6 +220,15 @@ fn draw_send(choices: &mut impl Choices, parts: Part) -> Op {
     Op::Send {
         part: choices.below(Label::Target, u32::from(parts)) as Part,
         count: 1 + choices.below(Label::Count, 3),
+    }
+}
+
+fn draw_late_marker(choices: &mut impl Choices, parts: Part) -> Op {
+    Op::LateMarker {
+        part: choices.below(Label::Target, u32::from(parts)) as Part,
+        ms: choices.between(Label::Think, 0, 60),
+        epoch_delta: -i16::from(choices.below(Label::Decision, 5) == 4),
+        older: i32::from(choices.below(Label::Decision, 5) == 4),
     }
 }
 

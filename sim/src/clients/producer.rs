@@ -45,11 +45,26 @@ enum Kind {
     Find,
     Init,
     Add(Part),
-    Produce { part: Part, apps: Vec<u64> },
+    Produce {
+        part: Part,
+        apps: Vec<u64>,
+    },
     AddOffsets(u16),
-    Offsets { group: u16, part: Part, offset: i64 },
-    End { txn: Txn, commit: bool },
+    Offsets {
+        group: u16,
+        part: Part,
+        offset: i64,
+    },
+    End {
+        txn: Txn,
+        commit: bool,
+    },
     CoordinatorEpoch,
+    /// A batch that has to be refused.
+    Plain {
+        app: u64,
+    },
+    /// Whatever becomes of it.
     Other,
 }
 
@@ -61,7 +76,7 @@ impl Kind {
             Self::Produce { .. } => Asked::Produce,
             Self::Offsets { .. } => Asked::TxnOffsetCommit,
             Self::End { .. } => Asked::EndTxn,
-            Self::Find | Self::CoordinatorEpoch | Self::Other => Asked::Other,
+            Self::Find | Self::CoordinatorEpoch | Self::Plain { .. } | Self::Other => Asked::Other,
         }
     }
 
@@ -103,6 +118,16 @@ pub struct Producer {
     /// Skip to the end of the transaction at hand, which is lost.
     skip: bool,
     coordinator_epoch: Option<i32>,
+    /// How the last transaction and the one before it ended, with their markers' identities.
+    last_ends: [Option<(bool, (i64, i16))>; 2],
+    /// Sequences in the topic that comes and goes.
+    side_sequences: BTreeMap<Part, i32>,
+    /// How long a Produce may take, in ms, before the broker says that it took too long.
+    produce_timeout_ms: i32,
+    /// It speaks a transaction version that the cluster does not have: it is refused for ever.
+    misfit: bool,
+    /// A partition that only this client writes to.
+    own: Option<Part>,
     asleep_until_us: u64,
     slept: bool,
     lives: u32,
@@ -133,14 +158,12 @@ impl Producer {
         timeout_ms: i32,
         ops: Vec<Op>,
     ) -> Self {
-        let session = Session::new(client, 5);
-        let late = kind != ProducerKind::Classic;
         Self {
             client,
             kind,
             id,
             timeout_ms,
-            session: if late { session } else { session.without_late_arrivals() },
+            session: Session::new(client, 5),
             ops: ops.into(),
             found: false,
             identity: None,
@@ -150,6 +173,11 @@ impl Producer {
             bump: false,
             skip: false,
             coordinator_epoch: None,
+            last_ends: [None; 2],
+            side_sequences: BTreeMap::new(),
+            produce_timeout_ms: 5_000,
+            misfit: false,
+            own: None,
             asleep_until_us: 0,
             slept: false,
             lives: 0,
@@ -159,10 +187,32 @@ impl Producer {
         }
     }
 
-    /// The same, with requests that arrive after their connection is gone, whatever the kind.
+    /// The same, with requests that arrive after their connection is gone, also those that the
+    /// protocol does not protect from it.
     #[must_use]
     pub fn with_late_arrivals(mut self) -> Self {
-        self.session = Session::new(self.client, 5);
+        self.session = self.session.with_late_arrivals();
+        self
+    }
+
+    /// The same, with so many ms for the broker to do a Produce.
+    #[must_use]
+    pub fn with_produce_timeout(mut self, ms: i32) -> Self {
+        self.produce_timeout_ms = ms;
+        self
+    }
+
+    /// The same, not to be asked for a proof of service.
+    #[must_use]
+    pub fn with_misfit(mut self, misfit: bool) -> Self {
+        self.misfit = misfit;
+        self
+    }
+
+    /// The same, with a partition that nobody else writes to.
+    #[must_use]
+    pub fn with_own_partition(mut self, own: Option<Part>) -> Self {
+        self.own = own;
         self
     }
 
@@ -193,6 +243,9 @@ impl Producer {
     /// One more piece of work has to succeed. One producer after the other is asked, since two
     /// owners of one id would fence each other.
     pub fn prove_now(&mut self, env: &mut Env) {
+        if self.misfit {
+            return env.wake(self.client, env.now_us);
+        }
         self.proof = Proof::Waiting;
         self.lives = self.lives.min(MOST_LIVES - 3);
         self.done = false;
@@ -214,6 +267,10 @@ impl Producer {
         let Some((place, mut call)) = self.session.take(conn, corr) else { return };
         let code = code_of(&response);
         self.last_code = code;
+        if let Kind::Other | Kind::Plain { .. } = call.kind {
+            self.ended(env, &call, Outcome::Failed);
+            return self.step(env);
+        }
         call.unsure |= leaves_open(code);
         let mut reaction = react(call.kind.asked(), code);
         if code == super::codes::OUT_OF_ORDER_SEQUENCE_NUMBER && place > 0 {
@@ -254,6 +311,8 @@ impl Producer {
         self.found = false;
         self.sequences.clear();
         self.taken.clear();
+        self.side_sequences.clear();
+        self.last_ends = [None; 2];
         self.bump = false;
         self.lives += 1;
         if self.proof == Proof::Running {
@@ -274,6 +333,9 @@ impl Producer {
                 for &app in apps {
                     env.note(self.client, Event::SendEnded { app, outcome, offset: None });
                 }
+            }
+            &Kind::Plain { app } => {
+                env.note(self.client, Event::SendEnded { app, outcome, offset: None });
             }
             &Kind::Offsets { group, part, offset } => {
                 env.note(self.client, Event::OffsetEnded { group, part, offset, outcome });

@@ -3,19 +3,28 @@
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
-use super::codes::NONE;
-use super::requests::{code_of, fetch, read_fetch};
+use super::TOPIC;
+use super::admin::list_offsets;
+use super::codes::{NONE, OFFSET_OUT_OF_RANGE};
+use super::requests::{code_of, fetch, listed_offset, read_fetch};
 use super::session::Session;
 use crate::choices::{Choices, Label};
 use crate::history::{ClientId, Event, Part};
 use crate::world::Env;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Fetch(Part),
+    /// Records were deleted under the reader: where does the log begin now?
+    Earliest(Part),
+}
 
 /// A reader.
 #[derive(Clone, Debug)]
 pub struct Reader {
     client: ClientId,
     committed: bool,
-    session: Session<Part>,
+    session: Session<Kind>,
     positions: Vec<i64>,
     part: usize,
     next_us: u64,
@@ -57,7 +66,7 @@ impl Reader {
         let part = self.part as Part;
         let max = 200 + env.choices.below(Label::Count, 4_000) as i32;
         let request = fetch(part, self.positions[self.part], self.committed, 200, max);
-        self.session.call(env, part, 12, request);
+        self.session.call(env, Kind::Fetch(part), 12, request);
     }
 
     pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
@@ -66,12 +75,21 @@ impl Reader {
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
         let Some((place, call)) = self.session.take(conn, corr) else { return };
-        if code_of(&response) != NONE {
-            self.session.retry(env, place, call);
-            return;
+        let (Kind::Fetch(part) | Kind::Earliest(part)) = call.kind;
+        let at = usize::from(part);
+        match code_of(&response) {
+            NONE => {}
+            OFFSET_OUT_OF_RANGE => {
+                let request = list_offsets(TOPIC, part, -2);
+                return self.session.call(env, Kind::Earliest(part), 7, request);
+            }
+            _ => return self.session.retry(env, place, call),
         }
-        let at = usize::from(call.kind);
-        let key = (call.kind, self.positions[at], self.committed);
+        if let Kind::Earliest(_) = call.kind {
+            self.positions[at] = listed_offset(&response).unwrap_or(0).max(self.positions[at]);
+            return self.wake(env);
+        }
+        let key = (part, self.positions[at], self.committed);
         match read_fetch(&response, key, call.asked_us) {
             Ok(Some(fetched)) => {
                 if let Some(last) = fetched.batches.last() {

@@ -14,6 +14,11 @@ pub(super) struct Writer {
 
 /// A batch with one record per application id.
 pub(super) fn batch(writer: Writer, timestamp_ms: i64, apps: &[u64]) -> Bytes {
+    padded(writer, timestamp_ms, apps, 0)
+}
+
+/// The same, every value longer by so many bytes.
+pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize) -> Bytes {
     let mut records = BytesMut::with_capacity(apps.len() * 16);
     for (delta, &app) in (0_i64..).zip(apps) {
         let mut record = BytesMut::with_capacity(16);
@@ -21,8 +26,9 @@ pub(super) fn batch(writer: Writer, timestamp_ms: i64, apps: &[u64]) -> Bytes {
         varint(&mut record, 0);
         varint(&mut record, delta);
         varint(&mut record, -1);
-        varint(&mut record, 8);
+        varint(&mut record, 8 + pad as i64);
         record.put_u64(app);
+        record.put_bytes(0x5a, pad);
         varint(&mut record, 0);
         varint(&mut records, record.len() as i64);
         records.extend_from_slice(&record);

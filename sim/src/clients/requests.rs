@@ -55,13 +55,23 @@ pub(super) fn init_producer_id(
     })
 }
 
-pub(super) fn produce(id: Option<&str>, part: Part, records: Screened) -> Request {
+pub(super) fn produce(id: Option<&str>, part: Part, records: Screened, timeout_ms: i32) -> Request {
+    produce_to(TOPIC, id, part, records, timeout_ms)
+}
+
+pub(super) fn produce_to(
+    topic: &str,
+    id: Option<&str>,
+    part: Part,
+    records: Screened,
+    timeout_ms: i32,
+) -> Request {
     Request::Produce(ProduceRequest {
         transactional_id: id.map(text),
         acks: -1,
-        timeout_ms: 5_000,
+        timeout_ms,
         topics: vec![ProduceTopic {
-            name: TOPIC.into(),
+            name: topic.into(),
             topic_id: TopicId(0),
             partitions: vec![(i32::from(part), records)],
         }],
@@ -208,8 +218,17 @@ pub(super) fn offset_commit(group: &str, part: Part, offset: i64) -> Request {
 }
 
 pub(super) fn offset_fetch(group: &str, part: Part, require_stable: bool) -> Request {
+    offset_fetch_of(TOPIC, group, part, require_stable)
+}
+
+pub(super) fn offset_fetch_of(
+    topic: &str,
+    group: &str,
+    part: Part,
+    require_stable: bool,
+) -> Request {
     let topic = k::offset_fetch_request::OffsetFetchRequestTopics {
-        name: text(TOPIC),
+        name: text(topic),
         partition_indexes: vec![i32::from(part)],
         ..Default::default()
     };
@@ -294,6 +313,9 @@ pub(crate) fn code_of(response: &Response) -> i16 {
         Response::DescribeTransactions(data) => {
             first(data.transaction_states.iter().map(|t| t.error_code))
         }
+        Response::ListOffsets(data) => {
+            first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
+        }
         Response::DescribeProducers(data) => {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }
@@ -315,6 +337,12 @@ pub(super) fn base_offset(response: &Response) -> Option<i64> {
 pub(super) fn fetched_offset(response: &Response) -> Option<i64> {
     let Response::OffsetFetch(data) = response else { return None };
     Some(data.groups.first()?.topics.first()?.partitions.first()?.committed_offset)
+}
+
+/// The offset of a ListOffsets answer for one partition.
+pub(super) fn listed_offset(response: &Response) -> Option<i64> {
+    let Response::ListOffsets(data) = response else { return None };
+    Some(data.topics.first()?.partitions.first()?.offset)
 }
 
 /// The coordinator epoch that DescribeProducers tells of a producer; 0 when there is none yet.

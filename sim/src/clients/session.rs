@@ -53,7 +53,8 @@ pub(super) struct Session<K> {
     next_corr: u32,
     backoff_until_us: u64,
     patience: Patience,
-    /// Requests of a connection that is gone may still arrive, as TCP allows.
+    /// All requests of a connection that is gone may still arrive, as TCP allows; else only those
+    /// that the protocol protects.
     late: bool,
 }
 
@@ -67,15 +68,14 @@ impl<K> Session<K> {
             next_corr: 0,
             backoff_until_us: 0,
             patience: Patience::default(),
-            late: true,
+            late: false,
         }
     }
 
-    /// Requests of a connection that is gone never arrive. For requests that Kafka's protocol
-    /// itself does not protect from arriving late: EndTxn of old ends the next transaction of the
-    /// same epoch (what KIP-890 repairs), OffsetCommit puts an older offset back.
-    pub(super) const fn without_late_arrivals(mut self) -> Self {
-        self.late = false;
+    /// Requests of a connection that is gone may arrive, also those that Kafka's protocol does not
+    /// protect from it.
+    pub(super) fn with_late_arrivals(mut self) -> Self {
+        self.late = true;
         self
     }
 

@@ -75,6 +75,18 @@ impl Contents {
         self.dirty.clear();
     }
 
+    /// Cuts the file or turns a bit of it.
+    pub(super) fn damage(&mut self, choices: &mut impl Choices) {
+        let length = self.durable.len() as u32;
+        let at = choices.below(Label::Damage, length) as usize;
+        if choices.below(Label::Damage, 2) == 1 {
+            self.durable.truncate(at);
+        } else if let Some(byte) = self.durable.get_mut(at) {
+            *byte ^= 1 << choices.below(Label::Damage, 8);
+        }
+        self.cached.clone_from(&self.durable);
+    }
+
     /// A crash: of the unsynced length and of every unsynced sector, keeps, drops or tears.
     pub(super) fn crash(&mut self, choices: &mut impl Choices) {
         if self.dirty.is_empty() && self.durable.len() == self.cached.len() {

@@ -10,7 +10,7 @@
 mod file;
 mod names;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lane, Ticket};
@@ -183,6 +183,29 @@ impl SimDisk {
         }
     }
 
+    /// While the node is down a derived file is lost, cut or has a bit turned: a snapshot or an
+    /// index, which the log can make again.
+    pub fn damage_derived(&mut self, choices: &mut Source) -> Option<FilePath> {
+        let derived = |path: &FilePath| {
+            [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"]
+                .iter()
+                .any(|end| path.as_str().ends_with(end))
+        };
+        let paths: Vec<FilePath> =
+            self.durable.files.keys().filter(|path| derived(path)).cloned().collect();
+        let at = choices.below(Label::Damage, paths.len() as u32) as usize;
+        let path = paths.get(at)?.clone();
+        if choices.below(Label::Damage, 4) == 3 {
+            self.durable.files.remove(&path);
+            self.cached = self.durable.clone();
+            self.forget_unnamed();
+        } else {
+            let inode = self.durable.files.get(&path)?;
+            self.inodes.get_mut(&inode.0)?.damage(choices);
+        }
+        Some(path)
+    }
+
     /// The durable bytes of every durable file, for oracles that read the image.
     pub fn durable_files(&self) -> impl Iterator<Item = (&FilePath, &[u8])> {
         self.durable.files.iter().filter_map(|(path, inode)| {
@@ -191,10 +214,14 @@ impl SimDisk {
     }
 
     fn forget_unnamed(&mut self) {
-        let (cached, durable) = (&self.cached, &self.durable);
-        self.inodes.retain(|inode, _| {
-            cached.files.values().chain(durable.files.values()).any(|named| named.0 == *inode)
+        // A creation that is not durable may still come true without the removal that followed.
+        let created = self.changes.iter().filter_map(|change| match change {
+            NameChange::Create { inode, .. } => Some(inode),
+            _ => None,
         });
+        let named = self.cached.files.values().chain(self.durable.files.values()).chain(created);
+        let named: BTreeSet<u32> = named.map(|inode| inode.0).collect();
+        self.inodes.retain(|inode, _| named.contains(inode));
     }
 
     fn change(&mut self, change: NameChange) {
@@ -264,7 +291,9 @@ impl SimDisk {
             }
             let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
             let fits = self.contents(path).is_ok_and(|contents| end <= contents.len());
-            if now_us < self.full_until_us && !fits {
+            // Copy-on-write file systems need room for what is written over, too.
+            let copies = choices.chance(Label::DiskFull, profile.rate(Fault::DiskFull) * 50);
+            if now_us < self.full_until_us && (!fits || copies) {
                 return Some(FileError::NoSpace);
             }
         }

@@ -22,7 +22,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         let place = places.get(&app);
         let start = facts.logs.get(&known.part).map_or(0, |log| log.start);
         match (known.outcome, place, known.offset) {
-            (Outcome::Ok, None, offset) if offset.is_none_or(|offset| offset >= start) => {
+            (Outcome::Ok, None, offset) if offset.map_or(start == 0, |offset| offset >= start) => {
                 findings.add(1, || {
                     format!("record {app} was acknowledged at {offset:?} and is not in the log")
                 });
@@ -49,7 +49,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         for app in &known.apps {
             let Some(record) = facts.apps.get(app) else { continue };
             let start = facts.logs.get(&record.part).map_or(0, |log| log.start);
-            let gone = record.offset.is_some_and(|offset| offset < start);
+            let gone = record.offset.map_or(start > 0, |offset| offset < start);
             if record.outcome == Outcome::Ok && !visible.contains(app) && !gone {
                 findings.add(1, || {
                     format!("transaction {txn} was committed, its record {app} is not visible")

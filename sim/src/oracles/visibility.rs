@@ -104,7 +104,11 @@ fn torn(facts: &Facts<'_>, findings: &mut Findings) {
         let there = known.apps.iter().find(|app| visible.contains(app));
         let missing = known.apps.iter().find(|app| {
             !visible.contains(app)
-                && facts.apps.get(app).is_some_and(|record| record.outcome == Outcome::Ok)
+                && facts.apps.get(app).is_some_and(|record| {
+                    let start = facts.logs.get(&record.part).map_or(0, |log| log.start);
+                    record.outcome == Outcome::Ok
+                        && record.offset.map_or(start == 0, |offset| offset >= start)
+                })
         });
         if let (Some(there), Some(missing)) = (there, missing) {
             findings.add(5, || {

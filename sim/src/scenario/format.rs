@@ -22,6 +22,10 @@ pub(super) struct File {
     /// The marks that have to be hit.
     #[serde(default)]
     pub(super) marks: Vec<String>,
+    /// Marks that have to be hit exactly so often: what tells the states apart that a crash may
+    /// find.
+    #[serde(default)]
+    pub(super) counts: BTreeMap<String, u64>,
     /// Where choices come from that no fault pins; without one they are dull.
     pub(super) seed: Option<u64>,
     /// Whether `seed` draws the whole world, as `explore` does.
@@ -146,6 +150,10 @@ impl File {
         self.faults.iter().map(FaultEntry::pin).collect()
     }
 
+    pub(super) fn make_counts(&self) -> Result<Vec<(Mark, u64)>, ScenarioError> {
+        self.counts.iter().map(|(name, &count)| Ok((known_mark(name)?, count))).collect()
+    }
+
     pub(super) fn make_marks(&self) -> Result<Vec<Mark>, ScenarioError> {
         self.marks.iter().map(|name| known_mark(name)).collect()
     }
@@ -179,7 +187,7 @@ impl FaultEntry {
     }
 }
 
-/// Reads `crash`, `crash 2000`, `drop`, `delay 5000`, `io`, `no-space`, `pause 1 8000`,
+/// Reads `crash`, `crash 2000`, `tear 1`, `drop`, `delay 5000`, `io`, `no-space`, `pause 1 8000`,
 /// `jump -5000`; times in ms.
 fn act(text: &str) -> Result<Act, ScenarioError> {
     let error = || ScenarioError::Fault(text.to_owned());
@@ -188,6 +196,7 @@ fn act(text: &str) -> Result<Act, ScenarioError> {
     Ok(match words.as_slice() {
         ["crash"] => Act::Crash(50_000),
         ["crash", ms] => Act::Crash(us(ms)?),
+        ["tear", frames] => Act::Tear(frames.parse().map_err(|_| error())?, 50_000),
         ["drop"] => Act::Drop,
         ["delay", ms] => Act::Delay(us(ms)?),
         ["io"] => Act::DiskIo,

@@ -75,6 +75,8 @@ pub struct Scenario {
     pub expect: Expect,
     /// The marks that have to be hit.
     pub marks: Vec<Mark>,
+    /// The marks that have to be hit exactly so often.
+    pub counts: Vec<(Mark, u64)>,
     file: File,
     pins: Vec<Pin>,
 }
@@ -99,7 +101,8 @@ impl Scenario {
         };
         file.make_clients()?;
         let (pins, marks) = (file.make_pins()?, file.make_marks()?);
-        Ok(Self { title: file.title.clone(), expect, marks, file, pins })
+        let counts = file.make_counts()?;
+        Ok(Self { title: file.title.clone(), expect, marks, counts, file, pins })
     }
 
     /// Reads a scenario's file.
@@ -131,6 +134,7 @@ impl Scenario {
                 clients: self.file.make_clients().map_err(|error| error.to_string())?,
                 profile: Profile::dull(),
                 work_us: cluster.work_ms * 1_000,
+                produce_may_be_late: true,
                 timeout_ms: cluster.timeout_ms,
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))
@@ -154,6 +158,15 @@ impl Scenario {
         }
         if let Some(pin) = run.unused_pins.first() {
             return Some(format!("stale: the fault at {pin} never struck"));
+        }
+        let hits = |mark: Mark| run.marks.get(mark as usize).copied().unwrap_or(0);
+        if let Some(&(mark, count)) = self.counts.iter().find(|&&(mark, count)| hits(mark) != count)
+        {
+            return Some(format!(
+                "stale: the mark {} was hit {} times, not {count}",
+                mark.name(),
+                hits(mark)
+            ));
         }
         let missed = self.marks.iter().find(|&&mark| run.marks.get(mark as usize) == Some(&0));
         missed.map(|mark| format!("stale: the mark {} was not hit", mark.name()))

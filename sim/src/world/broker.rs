@@ -28,6 +28,33 @@ struct Connection {
     waiting: VecDeque<Waiting>,
 }
 
+/// Leaves of a write to the journal the first frames: a frame's length is at its byte 4, without
+/// the 36 bytes of its header.
+fn tear(op: &mut FileOp, frames: u64) {
+    let FileOp::Write { data, .. } = op else { return };
+    let all: Vec<u8> = data.iter().flat_map(|part| part.iter().copied()).collect();
+    let mut end = 0;
+    for _ in 0..frames {
+        let Some(&[a, b, c, d]) = all.get(end + 4..end + 8) else { break };
+        end += 36 + u32::from_be_bytes([a, b, c, d]) as usize;
+    }
+    *data = vec![all[..end.min(all.len())].to_vec().into()];
+}
+
+/// Whether the protocol protects a request from arriving after its sender has gone on. EndTxn and
+/// TxnOffsetCommit of old would end, or join, the next transaction of the same epoch (what KIP-890
+/// repairs), AddPartitionsToTxn and AddOffsetsToTxn would begin one, and OffsetCommit would put an
+/// older offset back.
+fn is_protected(request: &Request, version: i16) -> bool {
+    match request {
+        Request::EndTxn(_) | Request::TxnOffsetCommit(_) => version >= 5,
+        Request::AddPartitionsToTxn(_) | Request::AddOffsetsToTxn(_) | Request::OffsetCommit(_) => {
+            false
+        }
+        _ => true,
+    }
+}
+
 /// A broker.
 #[derive(Clone, Debug)]
 pub(super) struct Broker {
@@ -50,7 +77,7 @@ pub(super) struct Broker {
     next_request: u64,
     inputs_to_live: Option<u64>,
     marks_seen: u64,
-    crash_when_done: Option<(Ticket, Act)>,
+    crash_when_done: Option<(Ticket, u64)>,
 }
 
 impl Broker {
@@ -139,6 +166,11 @@ impl Broker {
         env.trace.event(env.now_us, What::Life, [0, self.life.into(), back_after_us, 0]);
         env.history.push(env.now_us, 0, Event::Crashed);
         self.disk.crash(&mut env.choices);
+        if env.choices.chance(Label::Damage, env.profile.rate(Fault::DerivedDamaged))
+            && let Some(path) = self.disk.damage_derived(&mut env.choices)
+        {
+            self.say(env, || format!("finds {path} damaged"));
+        }
         self.requests.clear();
         for conn in core::mem::take(&mut self.conns).into_keys() {
             env.break_link(conn);
@@ -155,7 +187,8 @@ impl Broker {
         version: i16,
         request: Box<Request>,
     ) {
-        if env.was_reset(conn) {
+        let late_produce = matches!(*request, Request::Produce(_)) && !env.produce_may_be_late;
+        if env.was_reset(conn) && (late_produce || !is_protected(&request, version)) {
             return;
         }
         if self.node.is_none() {
@@ -215,9 +248,7 @@ impl Broker {
             self.say(env, || format!("{} {} fails: {error}", op_name(&op), op_path(&op)));
         }
         env.trace.event(env.now_us, What::File, [ticket.0, result.is_ok().into(), 0, 0]);
-        if let Some((_, Act::Crash(back_us))) =
-            self.crash_when_done.take_if(|(pinned, _)| *pinned == ticket)
-        {
+        if let Some((_, back_us)) = self.crash_when_done.take_if(|(pinned, _)| *pinned == ticket) {
             return self.crash(env, back_us);
         }
         self.handle(env, Input::FileDone { ticket, result });
@@ -341,7 +372,7 @@ impl Broker {
         }
     }
 
-    fn submit(&mut self, env: &mut Env, ticket: Ticket, op: FileOp) {
+    fn submit(&mut self, env: &mut Env, ticket: Ticket, mut op: FileOp) {
         let data = if let FileOp::Write { position, data, .. } = &op {
             data.iter().fold(*position, |hash, part| mix(hash, hash_bytes(part)))
         } else {
@@ -365,6 +396,7 @@ impl Broker {
         let pinned = env.pins.disk(name, path.as_str());
         match pinned {
             Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
+            Some(Act::Tear(frames, _)) => tear(&mut op, frames),
             Some(Act::DiskNoSpace) => self.disk.pin(ticket, DiskFault::NoSpace),
             _ => {}
         }
@@ -372,9 +404,9 @@ impl Broker {
             self.disk.submit(env.now_us, ticket, op, &env.profile, &mut env.choices);
         let done = Happening::FileDone { broker: self.index, life: self.life, lane };
         env.queue.push(end_us, done);
-        if let Some(act @ Act::Crash(_)) = pinned {
+        if let Some(Act::Crash(back_us) | Act::Tear(_, back_us)) = pinned {
             // Once the operation is done on the disk, and before the node learns of it.
-            self.crash_when_done = Some((ticket, act));
+            self.crash_when_done = Some((ticket, back_us));
         }
     }
 

@@ -9,7 +9,7 @@ use super::names::api_name;
 use super::pins::{Act, Pins};
 use super::queue::{Happening, Queue};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::history::{ClientId, Event, History, Txn};
+use crate::history::{ClientId, Event, History, Part, Txn};
 use crate::trace::{Trace, What, mix};
 
 /// A connection as the network sees it.
@@ -42,6 +42,11 @@ pub struct Env {
     pub(super) pins: Pins,
     pub(super) paused: BTreeMap<ClientId, u64>,
     pub(super) topic_is_there: bool,
+    /// Whether a Produce may arrive after its sender gave up on it. Not where producers are
+    /// forgotten within a run: a batch that comes after that is a new one (KAFKA-7190 kind).
+    pub(super) produce_may_be_late: bool,
+    /// Private partitions, and the producer id that wrote to each first.
+    pioneers: BTreeMap<Part, i64>,
     links: BTreeMap<ConnId, Link>,
     next_conn: u64,
     next_txn: Txn,
@@ -65,6 +70,8 @@ impl Env {
             pins,
             paused: BTreeMap::new(),
             topic_is_there: false,
+            produce_may_be_late: true,
+            pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
             next_conn: 1,
             next_txn: 1,
@@ -72,6 +79,11 @@ impl Env {
             next_offset: 1,
             operations: 0,
         }
+    }
+
+    pub(super) fn with_late_produce(mut self, may: bool) -> Self {
+        self.produce_may_be_late = may;
+        self
     }
 
     /// Wakes a client at a point of time.
@@ -145,6 +157,22 @@ impl Env {
         link.to_broker_us = at;
         let request = Box::new(request);
         self.queue.push(at, Happening::Arrive { conn, corr, version, request });
+    }
+
+    /// Sends a request over a connection of its own, on which nobody waits for the answer, after
+    /// a delay: as a message that somebody else has still under way.
+    pub fn send_aside(&mut self, client: ClientId, version: i16, request: Request, delay_us: u64) {
+        let conn = self.connect(client);
+        if let Some(link) = self.links.get_mut(&conn) {
+            link.to_broker_us = self.now_us + delay_us;
+        }
+        self.send(conn, 0, version, request);
+    }
+
+    /// Whether this producer is the first that ever writes to a partition that only its client
+    /// writes to: a log that never held a record lets no batch overtake another (KAFKA-15591).
+    pub fn is_pioneer(&mut self, part: Part, pid: i64) -> bool {
+        *self.pioneers.entry(part).or_insert(pid) == pid
     }
 
     /// A node's answer leaves. The network decides what becomes of it.

@@ -86,7 +86,8 @@ impl World {
         let mut clients = vec![Client::Auditor(Auditor::new(0, plan.parts, plan.groups))];
         clients.extend(plan.clients);
         Ok(Self {
-            env: Env::new(choices, plan.profile, trace, pins),
+            env: Env::new(choices, plan.profile, trace, pins)
+                .with_late_produce(plan.produce_may_be_late),
             brokers: vec![Broker::new(0, config)],
             clients,
             phase: Phase::Create,
@@ -187,7 +188,7 @@ impl World {
             Act::Crash(back_us) => self.brokers[0].crash(env, back_us),
             Act::PauseClient(client, us) => env.pause(client, env.now_us + us),
             Act::ClockJump(by_ms) => self.brokers[0].jump(env, by_ms),
-            Act::Drop | Act::Delay(_) | Act::DiskIo | Act::DiskNoSpace => {}
+            Act::Tear(..) | Act::Drop | Act::Delay(_) | Act::DiskIo | Act::DiskNoSpace => {}
         }
     }
 

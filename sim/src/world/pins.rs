@@ -41,6 +41,9 @@ pub enum At {
 pub enum Act {
     /// The node dies and comes back after so many microseconds.
     Crash(u64),
+    /// Of a write to the journal only the first so many frames (turns) become durable, and the
+    /// node dies; it comes back after so many microseconds.
+    Tear(u64, u64),
     /// The message is lost and its connection cut.
     Drop,
     /// The message takes so many microseconds longer.

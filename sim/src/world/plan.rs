@@ -2,8 +2,8 @@
 
 use verdict_core::config::BrokerConfig;
 
-use crate::choices::{Choices, Label, Profile, Source};
-use crate::clients::{Client, OffsetKeeper, Producer, ProducerKind, Reader};
+use crate::choices::{Choices, Fault, Label, Profile, Source};
+use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{draw_sends, draw_transactions};
 use crate::history::{ClientId, Part};
 
@@ -22,6 +22,8 @@ pub struct Plan {
     pub profile: Profile,
     /// When faults end at the latest, in microseconds.
     pub work_us: u64,
+    /// Whether a Produce may arrive after its sender gave up on it.
+    pub produce_may_be_late: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
 }
@@ -65,10 +67,10 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
 }
 
 impl Plan {
-    /// Draws a standard world: some 300 client operations under a random subset of faults.
+    /// Draws a standard world: clients, their steps, settings, and a random subset of faults.
     #[must_use]
     pub fn draw(choices: &mut Source) -> Self {
-        let profile = Profile::draw(choices);
+        let mut profile = Profile::draw(choices);
         let parts = 1 + choices.below(Label::Size, 4) as Part;
         let groups = choices.below(Label::Size, 3) as u16;
         let timeout_ms = 1_500 + choices.below(Label::Size, 4_000) as i32;
@@ -86,36 +88,90 @@ impl Plan {
             "verdict.cache.bytes",
             [1 << 20, 0, 4_000][choices.below(Label::Property, 3) as usize].to_string(),
         );
-        let clients = draw_clients(choices, parts, groups, timeout_ms);
-        Self { properties, parts, groups, clients, profile, work_us: 25_000_000, timeout_ms }
+        set(
+            "sim.journal.bytes",
+            [65_536, 65_536, 32_768, 16_384][choices.below(Label::Property, 4) as usize]
+                .to_string(),
+        );
+        let version = [2, 2, 2, 2, 2, 2, 1, 0][choices.below(Label::Property, 8) as usize];
+        set("verdict.feature.transaction.version", version.to_string());
+        set("offsets.retention.check.interval.ms", "400".to_owned());
+        let forgets = choices.below(Label::Property, 8) == 7;
+        if forgets {
+            // Longer than any batch may be under way, which the settings below see to.
+            set("producer.id.expiration.ms", "16000".to_owned());
+            set("producer.id.expiration.check.interval.ms", "300".to_owned());
+            for fault in [Fault::RequestDelayed, Fault::ClockJump, Fault::ResponseDelayed] {
+                profile.set(fault, 0);
+            }
+        }
+        let expires = choices.below(Label::Property, 8) == 7;
+        if expires {
+            set("transactional.id.expiration.ms", "2500".to_owned());
+            set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
+        }
+        let drawn = Drawn { parts, groups, timeout_ms, version, long_ids: expires };
+        let (clients, parts) = draw_clients(choices, &drawn);
+        Self {
+            properties,
+            parts,
+            groups,
+            clients,
+            profile,
+            work_us: 25_000_000,
+            produce_may_be_late: !forgets,
+            timeout_ms,
+        }
     }
 }
 
-fn draw_clients(choices: &mut Source, parts: Part, groups: u16, timeout_ms: i32) -> Vec<Client> {
+/// What was drawn of a world before its clients are.
+struct Drawn {
+    parts: Part,
+    groups: u16,
+    timeout_ms: i32,
+    /// The level of the feature transaction.version.
+    version: i16,
+    /// Transactional ids so long that their tombstones do not fit into one batch.
+    long_ids: bool,
+}
+
+/// The clients, and the number of partitions with those that one client has for itself.
+fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
+    let &Drawn { parts: common, groups, timeout_ms, version, long_ids } = drawn;
+    let mut parts = common;
     let mut clients = Vec::new();
     let producers = 2 + choices.below(Label::Size, 3);
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
         let kind = match choices.below(Label::ClientKind, 5) {
-            0 | 1 => ProducerKind::V2,
-            2 | 3 => ProducerKind::Classic,
+            // A client learns from ApiVersions that the cluster is of old, nearly always.
+            0 | 1 if version == 2 || choices.below(Label::ClientKind, 8) == 7 => ProducerKind::V2,
+            0..=3 => ProducerKind::Classic,
             _ => ProducerKind::Idempotent,
         };
         if kind == ProducerKind::Idempotent {
             let count = 10 + u64::from(choices.below(Label::Count, 30));
-            let ops = draw_sends(choices, parts, count);
-            let producer = Producer::new(client, kind, None, timeout_ms, ops);
+            let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
+            parts += Part::from(own.is_some());
+            let ops = draw_sends(choices, common, own, count);
+            let producer = Producer::new(client, kind, None, timeout_ms, ops)
+                .with_own_partition(own)
+                .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
         }
         // One in four shares its id with the transactional producer before it.
         let shared = ids > 0 && choices.below(Label::ClientKind, 4) == 3;
         ids += u32::from(!shared);
-        let id = (format!("id-{ids}"), ids);
+        let length = if long_ids { 9_000 } else { 0 };
+        let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
         let count = 6 + u64::from(choices.below(Label::Count, 14));
-        let ops = draw_transactions(choices, parts, groups, count);
-        let producer = Producer::new(client, kind, Some(id), timeout_ms, ops);
+        let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
+        let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_misfit(version < 2 && kind == ProducerKind::V2)
+            .with_produce_timeout(draw_produce_timeout(choices));
         clients.push(Client::Producer(Box::new(producer)));
     }
     for committed in [true, false] {
@@ -126,7 +182,16 @@ fn draw_clients(choices: &mut Source, parts: Part, groups: u16, timeout_ms: i32)
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
         let commits = choices.below(Label::ClientKind, 2) == 1;
-        clients.push(Client::Offsets(OffsetKeeper::new(client, group, commits, parts)));
+        clients.push(Client::Offsets(OffsetKeeper::new(client, group, commits, common)));
     }
-    clients
+    if choices.below(Label::ClientKind, 2) == 1 {
+        let client = clients.len() as ClientId + 1;
+        let trims = choices.below(Label::ClientKind, 4) == 3;
+        clients.push(Client::Admin(Admin::new(client, common, trims)));
+    }
+    (clients, parts)
+}
+
+fn draw_produce_timeout(choices: &mut Source) -> i32 {
+    [5_000, 5_000, 5_000, 60][choices.below(Label::Property, 4) as usize]
 }

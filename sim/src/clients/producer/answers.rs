@@ -37,12 +37,15 @@ impl Producer {
             Kind::End { .. } => {
                 self.ended(env, &call, Outcome::Ok);
                 self.transaction_ended(response);
+                if let (Kind::End { commit, .. }, Some(identity)) = (&call.kind, self.identity) {
+                    self.last_ends = [Some((*commit, identity)), self.last_ends[0]];
+                }
             }
             Kind::CoordinatorEpoch => {
                 let pid = self.identity.map_or(-1, |(pid, _)| pid);
                 self.coordinator_epoch = Some(coordinator_epoch(response, pid).unwrap_or(0));
             }
-            Kind::Other => {}
+            Kind::Plain { .. } | Kind::Other => {}
         }
     }
 
@@ -52,6 +55,7 @@ impl Producer {
         env.say(self.client, || format!("is producer {pid} epoch {epoch}"));
         self.identity = Some((pid, epoch));
         self.sequences.clear();
+        self.side_sequences.clear();
         self.taken.clear();
         self.bump = false;
         if let Some((_, id)) = &self.id {
@@ -70,6 +74,7 @@ impl Producer {
         {
             self.identity = Some((data.producer_id, data.producer_epoch));
             self.sequences.clear();
+            self.side_sequences.clear();
             self.taken.clear();
         }
     }
@@ -105,6 +110,7 @@ impl Producer {
                 self.bump |= self.kind == ProducerKind::Classic;
                 self.ended(env, &call, outcome);
             }
+            (Kind::Plain { .. }, _) => self.ended(env, &call, Outcome::Failed),
             (Kind::Find | Kind::Other | Kind::CoordinatorEpoch, _) => {
                 self.ended(env, &call, outcome);
                 self.coordinator_epoch.get_or_insert(0);

@@ -1,6 +1,7 @@
 //! What a producer does next.
 
 use super::{Kind, MOST_LIVES, Open, Producer, ProducerKind, Proof};
+use crate::clients::SIDE_TOPIC;
 use crate::clients::ops::Op;
 use crate::clients::records::{Writer, batch, screened};
 use crate::clients::requests as ask;
@@ -110,6 +111,15 @@ impl Producer {
             Op::Commit => self.end(env, !failed),
             Op::Abort => self.end(env, false),
             Op::Describe => self.describe(env),
+            Op::Bump => {
+                self.bump |= self.kind == ProducerKind::Classic && self.open.is_none();
+                Step::Next
+            }
+            Op::Plain { part } => self.plain(env, part),
+            Op::Side { part } => self.side(env, part),
+            Op::LateMarker { part, ms, epoch_delta, older } => {
+                self.late_marker(env, part, ms, epoch_delta, older)
+            }
             Op::Marker { part, commit, epoch_delta, version } => {
                 self.marker(env, part, commit, epoch_delta, version)
             }
@@ -167,7 +177,8 @@ impl Producer {
         }
         // A log that has forgotten a producer, or never knew it, takes any first sequence (spec 2.2,
         // rule 6), so with older transactions or none the second batch waits for the first.
-        let first = self.kind != ProducerKind::V2 && !self.taken.contains(&part);
+        let overtakes = self.own == Some(part) && env.is_pioneer(part, pid);
+        let first = self.kind != ProducerKind::V2 && !self.taken.contains(&part) && !overtakes;
         if first && !self.session.is_idle() {
             return Step::Wait;
         }
@@ -184,8 +195,84 @@ impl Producer {
         let writer = Writer { pid, epoch, sequence, transactional };
         let version = self.kind.produce_version();
         let records = screened(batch(writer, env.wall_ms(), &apps), version);
-        let request = ask::produce(id.filter(|_| transactional), part, records);
+        let id = id.filter(|_| transactional);
+        let request = ask::produce(id, part, records, self.produce_timeout_ms);
         self.session.call(env, Kind::Produce { part, apps }, version, request);
+        Step::Next
+    }
+
+    /// A batch without a transaction while the partition holds an open one of this producer. Only
+    /// with transactions of version 2: the next epoch refuses it should it come too late.
+    fn plain(&mut self, env: &mut Env, part: Part) -> Step {
+        let Some((pid, epoch)) = self.identity else { return Step::Wait };
+        if !self.session.is_idle() {
+            return Step::Wait;
+        }
+        let open = self.open.as_ref().is_some_and(|open| !open.failed);
+        if self.kind != ProducerKind::V2 || !open || !self.taken.contains(&part) {
+            return Step::Next;
+        }
+        let sequence = self.sequences.get(&part).copied().unwrap_or(0);
+        let app = env.next_app();
+        env.note(self.client, Event::Sent { app, part, txn: None, pid, epoch, sequence });
+        let writer = Writer { pid, epoch, sequence, transactional: false };
+        let records = screened(batch(writer, env.wall_ms(), &[app]), 12);
+        let request = ask::produce(None, part, records, self.produce_timeout_ms);
+        self.session.call(env, Kind::Plain { app }, 12, request);
+        Step::Next
+    }
+
+    fn side(&mut self, env: &mut Env, part: Part) -> Step {
+        let (Some((pid, epoch)), Some((id, _)), Some(open)) =
+            (self.identity, &self.id, &mut self.open)
+        else {
+            return Step::Next;
+        };
+        if self.kind != ProducerKind::V2 {
+            return Step::Next;
+        }
+        open.touched = true;
+        let next = self.side_sequences.entry(part).or_insert(0);
+        let sequence = *next;
+        *next += 1;
+        let writer = Writer { pid, epoch, sequence, transactional: true };
+        let records = screened(batch(writer, env.wall_ms(), &[0]), 12);
+        let request = ask::produce_to(SIDE_TOPIC, Some(id), part, records, self.produce_timeout_ms);
+        self.session.call(env, Kind::Other, 12, request);
+        Step::Next
+    }
+
+    /// Only of transactions of version 2: markers of old are not told from the next one's.
+    fn late_marker(
+        &mut self,
+        env: &mut Env,
+        part: Part,
+        ms: u64,
+        epoch_delta: i16,
+        older: i32,
+    ) -> Step {
+        let [Some((mut commit, (pid, mut epoch))), before] = self.last_ends else {
+            return Step::Next;
+        };
+        if epoch_delta < 0 {
+            // That of the transaction before, with the decision of that one.
+            let Some((other, identity)) = before else { return Step::Next };
+            if identity != (pid, epoch - 1) {
+                return Step::Next;
+            }
+            (commit, epoch) = (other, epoch - 1);
+        }
+        if self.kind != ProducerKind::V2 {
+            return Step::Next;
+        }
+        let Some(coordinator_epoch) = self.coordinator_epoch else {
+            self.session.call(env, Kind::CoordinatorEpoch, 0, ask::describe_producers(part));
+            return Step::Wait;
+        };
+        let identity = (pid, epoch);
+        let coordinator_epoch = (coordinator_epoch - older).max(0);
+        let request = ask::write_marker(identity, commit, coordinator_epoch, 2, part);
+        env.send_aside(self.client, 2, request, ms * 1_000);
         Step::Next
     }
 

@@ -44,14 +44,17 @@ fn static_member(id: &str, instance: &'static str) -> As {
     As { instance: Some(instance), ..member(id) }
 }
 
+/// A record of the offsets log; without a value a tombstone.
+type KeyValue = (Bytes, Option<Bytes>);
+
 #[derive(Clone, Debug)]
 struct World {
     groups: GroupCoordinator,
     now: Now,
     /// What is persisted.
-    log: Vec<(Bytes, Option<Bytes>)>,
+    log: Vec<KeyValue>,
     /// What is not persisted yet.
-    waiting: Vec<(AppendId, Vec<(Bytes, Option<Bytes>)>)>,
+    waiting: Vec<(AppendId, Vec<KeyValue>)>,
     answers: BTreeMap<RequestId, GroupReply>,
     asked: u64,
     persists: bool,

@@ -1,0 +1,244 @@
+//! An administrator and a careless application in one: what happens beside the records and
+//! offsets that the oracles know.
+//!
+//! It creates, fills, reads and deletes a topic of its own ([`SIDE_TOPIC`]) that transactions of
+//! others run over, asks for offsets by timestamp, deletes records where the world has that, and
+//! sends what must be refused. Nobody judges its answers; the others must not suffer from it.
+
+use kacrab_protocol::generated as k;
+use verdict_core::io::ConnId;
+use verdict_core::types::TopicId;
+use verdict_core::wire::{ProduceRequest, ProduceTopic, Request, Response};
+
+use super::records::{Writer, batch, padded, screened};
+use super::requests::{self as ask, text};
+use super::session::Session;
+use super::{SIDE_TOPIC, TOPIC};
+use crate::choices::{Choices, Label};
+use crate::history::{ClientId, Event, Outcome, Part};
+use crate::world::Env;
+
+/// What a call was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A record that has to be refused.
+    Refused(u64),
+    Other,
+}
+
+/// An administrator.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    client: ClientId,
+    parts: Part,
+    /// Whether it deletes records of the topic that the oracles know.
+    trims: bool,
+    session: Session<Kind>,
+    next_us: u64,
+    done: bool,
+}
+
+/// Partitions of its topic.
+const SIDE_PARTS: i32 = 3;
+/// How far before or after now its timestamps are, in ms.
+const DAY_MS: i64 = 86_400_000;
+
+impl Admin {
+    /// An administrator of a world whose topic has so many partitions.
+    #[must_use]
+    pub fn new(client: ClientId, parts: Part, trims: bool) -> Self {
+        let session = Session::new(client, 1);
+        Self { client, parts, trims, session, next_us: 0, done: false }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.done = true;
+    }
+
+    pub(super) fn wake(&mut self, env: &mut Env) {
+        if let Some(call) = self.session.wake(env)
+            && let Kind::Refused(app) = call.kind
+        {
+            self.was_refused(env, app);
+        }
+        if self.done || !self.session.is_idle() || env.now_us < self.next_us {
+            return;
+        }
+        self.act(env);
+    }
+
+    pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
+        self.session.cut(env, conn);
+    }
+
+    pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
+        let Some((_, call)) = self.session.take(conn, corr) else { return };
+        if let Kind::Refused(app) = call.kind {
+            if ask::code_of(&response) == super::codes::NONE {
+                // The oracles will say that it is there although it says it was refused.
+                env.say(self.client, || "a record was taken that had to be refused".to_owned());
+            }
+            self.was_refused(env, app);
+        }
+        self.rest(env);
+    }
+
+    fn was_refused(&self, env: &mut Env, app: u64) {
+        let outcome = Outcome::Failed;
+        env.note(self.client, Event::SendEnded { app, outcome, offset: None });
+    }
+
+    fn rest(&mut self, env: &mut Env) {
+        self.next_us = env.now_us + env.choices.between(Label::Think, 5, 400) * 1_000;
+        env.wake(self.client, self.next_us);
+    }
+
+    fn act(&mut self, env: &mut Env) {
+        let part = env.choices.below(Label::Target, u32::from(self.parts)) as Part;
+        let (version, request) = match env.choices.below(Label::Operation, 14) {
+            0..=2 => (7, create_side_topic()),
+            3 => (5, delete_side_topic()),
+            4 | 5 => (9, self.fill(env, -1)),
+            6 => return self.fill_and_forget(env),
+            7 => return self.break_the_clock(env, part),
+            8 => {
+                let back_ms = i64::from(env.choices.below(Label::Count, 30_000));
+                (7, list_offsets(TOPIC, part, env.wall_ms() - back_ms))
+            }
+            9 if self.trims => {
+                let offset = i64::from(env.choices.below(Label::Count, 40));
+                (2, delete_records(TOPIC, part, offset))
+            }
+            9 => (2, delete_records(SIDE_TOPIC, part, -1)),
+            10 => (8, offset_commit("gu", 0, -1)),
+            11 => (8, ask::offset_fetch_of(SIDE_TOPIC, "gu", 0, false)),
+            12 => (4, offset_commit("gx", 0, 500)),
+            _ => (8, offset_commit("gu", 9_999, -1)),
+        };
+        self.session.call(env, Kind::Other, version, request);
+    }
+
+    /// Records of no producer for every partition of its topic.
+    fn fill(&self, env: &mut Env, acks: i16) -> Request {
+        let writer = Writer { pid: -1, epoch: -1, sequence: -1, transactional: false };
+        let size = [20, 1_500, 6_000][env.choices.below(Label::Count, 3) as usize];
+        let partitions = (0..SIDE_PARTS).map(|part| {
+            let records = padded(writer, env.wall_ms(), &[0], size);
+            (part, screened(records, 9))
+        });
+        Request::Produce(ProduceRequest {
+            transactional_id: None,
+            acks,
+            timeout_ms: 300,
+            topics: vec![ProduceTopic {
+                name: SIDE_TOPIC.into(),
+                topic_id: TopicId(0),
+                partitions: partitions.collect(),
+            }],
+        })
+    }
+
+    /// The same without waiting for an answer, which never comes.
+    fn fill_and_forget(&mut self, env: &mut Env) {
+        let request = self.fill(env, 0);
+        env.send_aside(self.client, 9, request, 0);
+        self.rest(env);
+    }
+
+    /// A record of the day after tomorrow, to the topic that the oracles know.
+    fn break_the_clock(&mut self, env: &mut Env, part: Part) {
+        let app = env.next_app();
+        let writer = Writer { pid: -1, epoch: -1, sequence: -1, transactional: false };
+        let records = screened(batch(writer, env.wall_ms() + 2 * DAY_MS, &[app]), 9);
+        let (pid, epoch, sequence) = (-1, -1, -1);
+        env.note(self.client, Event::Sent { app, part, txn: None, pid, epoch, sequence });
+        self.session.call(env, Kind::Refused(app), 9, ask::produce(None, part, records, 5_000));
+    }
+}
+
+fn create_side_topic() -> Request {
+    let topic = k::create_topics_request::CreatableTopic {
+        name: text(SIDE_TOPIC),
+        num_partitions: SIDE_PARTS,
+        replication_factor: 1,
+        ..Default::default()
+    };
+    Request::CreateTopics(k::CreateTopicsRequestData {
+        topics: vec![topic],
+        timeout_ms: 5_000,
+        ..Default::default()
+    })
+}
+
+fn delete_side_topic() -> Request {
+    Request::DeleteTopics(k::DeleteTopicsRequestData {
+        topic_names: vec![text(SIDE_TOPIC)],
+        timeout_ms: 5_000,
+        ..Default::default()
+    })
+}
+
+/// `timestamp_ms`: -2 asks for the first offset.
+pub(super) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Request {
+    let partition = k::list_offsets_request::ListOffsetsPartition {
+        partition_index: i32::from(part),
+        current_leader_epoch: -1,
+        timestamp: timestamp_ms,
+        ..Default::default()
+    };
+    let topic = k::list_offsets_request::ListOffsetsTopic {
+        name: text(topic),
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    Request::ListOffsets(k::ListOffsetsRequestData {
+        replica_id: -1,
+        topics: vec![topic],
+        ..Default::default()
+    })
+}
+
+/// `offset`: -1 deletes all there is.
+fn delete_records(topic: &str, part: Part, offset: i64) -> Request {
+    let partition = k::delete_records_request::DeleteRecordsPartition {
+        partition_index: i32::from(part),
+        offset,
+        ..Default::default()
+    };
+    let topic = k::delete_records_request::DeleteRecordsTopic {
+        name: text(topic),
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    Request::DeleteRecords(k::DeleteRecordsRequestData {
+        topics: vec![topic],
+        timeout_ms: 5_000,
+        ..Default::default()
+    })
+}
+
+/// An offset of the side topic; `retention_ms` -1 keeps it for as long as the broker does.
+fn offset_commit(group: &str, part: i32, retention_ms: i64) -> Request {
+    let partition = k::offset_commit_request::OffsetCommitRequestPartition {
+        partition_index: part,
+        committed_offset: 1,
+        committed_leader_epoch: -1,
+        ..Default::default()
+    };
+    let topic = k::offset_commit_request::OffsetCommitRequestTopic {
+        name: text(SIDE_TOPIC),
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    Request::OffsetCommit(k::OffsetCommitRequestData {
+        group_id: text(group),
+        generation_id_or_member_epoch: -1,
+        retention_time_ms: retention_ms,
+        topics: vec![topic],
+        ..Default::default()
+    })
+}

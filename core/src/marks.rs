@@ -161,6 +161,8 @@ marks! {
     RecoveryDamageFound = "store.recovery.damage_found",
     /// A read was answered from a segment file.
     ReadFromFile = "store.read.from_file",
+    /// A log was created in the folder of an older one whose deletion had failed.
+    NamesakeDeleted = "store.namesake_deleted",
     /// A batch from a segment file was damaged and not served.
     ReadCorrupt = "store.read.corrupt",
     // group
@@ -218,6 +220,8 @@ marks! {
     AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
     /// A Fetch was answered from a file.
     FetchReadsFile = "api.fetch.reads_file",
+    /// Records were deleted while a Fetch read them from a file.
+    FetchLostItsRecords = "api.fetch.lost_its_records",
     /// A ListOffsets by timestamp read a file.
     ListOffsetsReadsFile = "api.list_offsets.reads_file",
 }

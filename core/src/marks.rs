@@ -98,7 +98,7 @@ marks! {
     TxnRecoveryPrepareCommit = "txn.recovery.prepare_commit",
     /// A load found a decided abort and went on with its markers.
     TxnRecoveryPrepareAbort = "txn.recovery.prepare_abort",
-    /// A load skipped a record it could not read.
+    /// A load skipped a record of a kind that is still to come.
     TxnLoadRecordSkipped = "txn.load.record_skipped",
     /// The timeout sweep's abort was persisted.
     TxnTimeoutAbort = "txn.timeout.abort",

@@ -5,7 +5,7 @@
 
 /// One record: its key and its value.
 pub(super) struct Record<'a> {
-    pub(super) key: &'a [u8],
+    pub(super) key: &'a mut [u8],
     pub(super) value: &'a mut [u8],
     /// Whether the key comes again further down in the same file.
     pub(super) superseded: bool,
@@ -27,7 +27,7 @@ pub(super) fn edit_records(file: &mut [u8], mut edit: impl FnMut(Record<'_>) -> 
     each_batch(file, |batch| {
         let changed = each_record(batch, |key, value| {
             at += 1;
-            let superseded = later.get(at..).is_some_and(|rest| rest.iter().any(|k| k == key));
+            let superseded = later.get(at..).is_some_and(|rest| rest.iter().any(|k| *k == *key));
             edit(Record { key, value, superseded })
         });
         if changed {
@@ -50,7 +50,7 @@ fn each_batch(mut file: &mut [u8], mut act: impl FnMut(&mut [u8])) {
     }
 }
 
-fn each_record(batch: &mut [u8], mut act: impl FnMut(&[u8], &mut [u8]) -> bool) -> bool {
+fn each_record(batch: &mut [u8], mut act: impl FnMut(&mut [u8], &mut [u8]) -> bool) -> bool {
     let control = batch[22] & 0x20 != 0;
     let mut at = HEADER;
     let mut changed = false;
@@ -70,7 +70,7 @@ fn each_record(batch: &mut [u8], mut act: impl FnMut(&[u8], &mut [u8]) -> bool) 
         }
         if key_length >= 0 && value_length > 0 {
             let (head, tail) = batch.split_at_mut(at);
-            changed |= act(&head[key_from..key_to], &mut tail[..value_to - at]);
+            changed |= act(&mut head[key_from..key_to], &mut tail[..value_to - at]);
         }
         at = next;
     }

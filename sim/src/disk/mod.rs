@@ -224,13 +224,13 @@ impl SimDisk {
     }
 
     /// While the node is down a record of the transaction log that a later one supersedes becomes
-    /// one of a version to come.
+    /// one of a kind that is still to come.
     pub fn put_newer_record(&mut self) {
         let mut done = false;
         self.edit("__transaction_state-", |record| {
             let now = record.superseded && !done && !record.key.is_empty();
             if now {
-                record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
+                record.key[..2].copy_from_slice(&99_i16.to_be_bytes());
                 done = true;
             }
             now

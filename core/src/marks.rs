@@ -81,8 +81,6 @@ marks! {
     PartitionRolledBack = "partition.rolled_back",
     /// A snapshot was taken around appends in flight.
     SnapshotWithAppendsInFlight = "partition.snapshot.in_flight",
-    /// A snapshot could not be read.
-    SnapshotUnreadable = "partition.snapshot.unreadable",
     /// Records of an open transaction were deleted.
     OpenTransactionDeleted = "partition.txn.deleted_open",
     // txn
@@ -116,8 +114,6 @@ marks! {
     TxnPidRotated = "txn.pid.rotated",
     /// A marker was not written and is to be tried again.
     TxnMarkerRetry = "txn.marker.retry",
-    /// A leader refused a marker because somebody newer was there.
-    TxnMarkerGivenUp = "txn.marker.given_up",
     /// An append to the transaction log failed, and its transition was taken back.
     TxnAppendFailedPendingCleared = "txn.append.failed_pending_cleared",
     /// The outcome of an append came after its partition had moved.
@@ -176,8 +172,6 @@ marks! {
     GroupFetchOtherTopicId = "group.fetch.other_topic_id",
     /// A partition of the offsets topic holds a record that cannot be read.
     GroupLoadFailed = "group.load.failed",
-    /// The partition was resigned while a commit was being written.
-    GroupResignedWhileWriting = "group.resign.while_writing",
     /// The log refused a commit.
     GroupAppendFailed = "group.append.failed",
     /// Offsets expired that nobody committed for too long.

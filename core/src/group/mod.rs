@@ -238,7 +238,6 @@ impl GroupCoordinator {
         let ids: Vec<AppendId> = ids.map(|(id, _)| *id).collect();
         for id in ids {
             if let Some(in_flight) = self.in_flight.remove(&id) {
-                crate::mark!(GroupResignedWhileWriting);
                 self.answer(in_flight.purpose, Err(GroupError::NotCoordinator));
             }
         }

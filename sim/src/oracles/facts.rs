@@ -75,6 +75,10 @@ impl<'h> Facts<'h> {
         for entry in &history.entries {
             facts.learn(entry.at_us, &entry.event);
         }
+        if facts.damaged {
+            // What was read at the end may end where the damage is: nothing is to be learnt of it.
+            facts.logs.clear();
+        }
         for log in facts.logs.values_mut() {
             log.spans = spans(&log.batches);
         }

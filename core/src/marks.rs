@@ -81,8 +81,6 @@ marks! {
     PartitionRolledBack = "partition.rolled_back",
     /// A snapshot was taken around appends in flight.
     SnapshotWithAppendsInFlight = "partition.snapshot.in_flight",
-    /// A snapshot could not be read.
-    SnapshotUnreadable = "partition.snapshot.unreadable",
     /// Records of an open transaction were deleted.
     OpenTransactionDeleted = "partition.txn.deleted_open",
     // txn
@@ -98,7 +96,7 @@ marks! {
     TxnRecoveryPrepareCommit = "txn.recovery.prepare_commit",
     /// A load found a decided abort and went on with its markers.
     TxnRecoveryPrepareAbort = "txn.recovery.prepare_abort",
-    /// A load skipped a record it could not read.
+    /// A load skipped a record of a kind that is still to come.
     TxnLoadRecordSkipped = "txn.load.record_skipped",
     /// The timeout sweep's abort was persisted.
     TxnTimeoutAbort = "txn.timeout.abort",
@@ -116,8 +114,6 @@ marks! {
     TxnPidRotated = "txn.pid.rotated",
     /// A marker was not written and is to be tried again.
     TxnMarkerRetry = "txn.marker.retry",
-    /// A leader refused a marker because somebody newer was there.
-    TxnMarkerGivenUp = "txn.marker.given_up",
     /// An append to the transaction log failed, and its transition was taken back.
     TxnAppendFailedPendingCleared = "txn.append.failed_pending_cleared",
     /// The outcome of an append came after its partition had moved.
@@ -163,6 +159,8 @@ marks! {
     RecoveryDamageFound = "store.recovery.damage_found",
     /// A read was answered from a segment file.
     ReadFromFile = "store.read.from_file",
+    /// A log was created in the folder of an older one whose deletion had failed.
+    NamesakeDeleted = "store.namesake_deleted",
     /// A batch from a segment file was damaged and not served.
     ReadCorrupt = "store.read.corrupt",
     // group
@@ -176,8 +174,6 @@ marks! {
     GroupFetchOtherTopicId = "group.fetch.other_topic_id",
     /// A partition of the offsets topic holds a record that cannot be read.
     GroupLoadFailed = "group.load.failed",
-    /// The partition was resigned while a commit was being written.
-    GroupResignedWhileWriting = "group.resign.while_writing",
     /// The log refused a commit.
     GroupAppendFailed = "group.append.failed",
     /// Offsets expired that nobody committed for too long.
@@ -252,6 +248,8 @@ marks! {
     AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
     /// A Fetch was answered from a file.
     FetchReadsFile = "api.fetch.reads_file",
+    /// Records were deleted while a Fetch read them from a file.
+    FetchLostItsRecords = "api.fetch.lost_its_records",
     /// A ListOffsets by timestamp read a file.
     ListOffsetsReadsFile = "api.list_offsets.reads_file",
 }

@@ -31,7 +31,10 @@ printf '%-34s %-10s %s\n' mutant seeds found
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
   # Times are kept, so that cargo builds again only what the patches touch.
-  rsync -a --delete --exclude /target --exclude .git "$root/" "$work/tree/"
+  rm -rf "$work/tree"
+  mkdir -p "$work/tree"
+  (cd "$root" && git ls-files -co --exclude-standard -z | tar --null -T - -cf -) |
+    tar -xf - -C "$work/tree"
   if ! (cd "$work/tree" && git apply --check "$patch") 2>"$work/$name.log"; then
     printf '%-34s %-10s %s\n' "$name" - "THE PATCH DOES NOT APPLY: $(head -1 "$work/$name.log")"
     failed=1

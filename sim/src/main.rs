@@ -1,13 +1,13 @@
 //! `verdict-sim`: explores seeds, runs one, replays scenarios, compares hashes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
-use verdict_sim::explore::{Exploration, Failure, Summary, explore, run_seed};
-use verdict_sim::scenario::Scenario;
+use verdict_sim::explore::{Exploration, Failure, Summary, explore, faults_of, run_seed};
+use verdict_sim::scenario::{Found, SavedSeed, Scenario};
 use verdict_sim::trace::Trace;
 
 /// The seeded world that Verdict's core is explored in.
@@ -39,6 +39,9 @@ enum Command {
         /// Run every how manyth seed twice and compare; 0 for none.
         #[arg(long, default_value_t = 50)]
         check_every: u64,
+        /// Writes every failing seed into this folder, as `seed-N.toml`.
+        #[arg(long)]
+        save: Option<PathBuf>,
     },
     /// Runs one seed.
     Run {
@@ -76,10 +79,10 @@ fn main() -> ExitCode {
     // Panics are caught per seed and reported with it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     match Cli::parse().command {
-        Command::Explore { seeds, jobs, from, failures, check_every } => {
+        Command::Explore { seeds, jobs, from, failures, check_every, save } => {
             let plan =
                 Exploration { from, seeds, jobs, check_every, most_failures: failures.max(1) };
-            explore_and_report(plan)
+            explore_and_report(plan, save.as_deref())
         }
         Command::Run { seed, trace } => run_one(seed, trace),
         Command::Replay { files, trace } => replay(&files, trace),
@@ -99,12 +102,18 @@ fn timed<T>(act: impl FnOnce() -> T) -> (T, Duration) {
     (result, began.elapsed())
 }
 
-fn explore_and_report(plan: Exploration) -> ExitCode {
+fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
+    let commit = commit();
     println!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
     let (summary, took) = timed(|| {
         explore(plan, |seed, failure| {
             println!("seed {seed}: {failure}");
             println!("  verdict-sim run --seed {seed} --trace");
+            if let Some(folder) = save
+                && let Err(error) = save_seed(folder, seed, failure, &commit)
+            {
+                println!("  not saved: {error}");
+            }
         })
     });
     report(&summary, took);
@@ -112,6 +121,35 @@ fn explore_and_report(plan: Exploration) -> ExitCode {
     // A broken invariant, then safety, then nondeterminism, then liveness.
     let rank = |code: u8| [127, 129, 130, 128].iter().position(|&known| known == code);
     worst.min_by_key(|&code| rank(code)).map_or(ExitCode::SUCCESS, ExitCode::from)
+}
+
+/// The commit that is checked out, as far as git knows.
+fn commit() -> String {
+    let output =
+        std::process::Command::new("git").args(["describe", "--always", "--dirty"]).output();
+    output
+        .ok()
+        .filter(|output| output.status.success())
+        .and_then(|output| String::from_utf8(output.stdout).ok())
+        .map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+fn save_seed(folder: &Path, seed: u64, failure: &Failure, commit: &str) -> std::io::Result<()> {
+    let by = failure.found_by();
+    let saved = SavedSeed {
+        title: format!("seed {seed}: found by {by}"),
+        seed,
+        explored: true,
+        found: Found {
+            by,
+            what: failure.to_string(),
+            commit: commit.to_owned(),
+            faults: faults_of(seed),
+        },
+    };
+    let text = toml::to_string_pretty(&saved).map_err(std::io::Error::other)?;
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(format!("seed-{seed}.toml")), text)
 }
 
 fn report(summary: &Summary, took: Duration) {
@@ -153,6 +191,10 @@ fn run_one(seed: u64, trace: bool) -> ExitCode {
         run.lives,
         run.simulated.as_secs_f64()
     );
+    let hit = Mark::ALL.iter().zip(&run.marks).filter(|&(_, &count)| count > 0);
+    for (mark, count) in hit {
+        println!("  {count:>8} {}", mark.name());
+    }
     match run.failure {
         Some(failure) => {
             println!("{failure}");

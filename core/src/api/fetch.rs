@@ -324,7 +324,18 @@ pub(crate) fn read_done(
     };
     let mut part = part.clone();
     let data = core::mem::take(&mut part.data);
+    // What became of the log while the file was read: the aborted transactions of deleted records
+    // are forgotten, and without them the records would count as committed.
+    let log_start = part.id.ok().and_then(|id| node.partitions.get(&id)).map(Partition::log_start);
     match result {
+        Ok(_) if log_start.is_none() => {
+            fail(&mut part, data, ErrorCode::NotLeaderOrFollower);
+        }
+        Ok(_) if log_start.is_some_and(|start| part.offset < start) => {
+            mark!(FetchLostItsRecords);
+            let data = empty_answer(part.index);
+            fail(&mut part, data, ErrorCode::OffsetOutOfRange);
+        }
         Ok(records) => set_records(node, &mut part, data, isolation, records),
         Err(error) => {
             fail(&mut part, data, storage_code(error));

@@ -348,7 +348,6 @@ impl GroupCoordinator {
         let ids: Vec<AppendId> = ids.map(|(id, _)| *id).collect();
         for id in ids {
             if let Some(in_flight) = self.in_flight.remove(&id) {
-                crate::mark!(GroupResignedWhileWriting);
                 self.refuse(in_flight.purpose, GroupError::NotCoordinator);
             }
         }

@@ -88,6 +88,9 @@ impl Node {
         partition: i32,
         records: Vec<(Bytes, Option<Bytes>)>,
     ) {
+        // A sweep writes for many ids at once. In one turn too large for the journal all of them
+        // would fail, and so would every further try (found by verdict-sim).
+        self.split_large_turn();
         let key = records.first().map(|(key, _)| key.clone()).unwrap_or_default();
         let batch = coordinator_batch(self.now.wall_ms, records);
         match self.append_internal(TRANSACTION_STATE_TOPIC, partition, &batch, None) {
@@ -113,6 +116,7 @@ impl Node {
                 for (key, value) in &records {
                     batch.push(Some(key), value.as_deref(), &[]);
                 }
+                self.split_large_turn();
                 let guard = txn.and_then(|txn| txn.guard).map(Guard);
                 let batch = batch.build();
                 match self.append_internal(CONSUMER_OFFSETS_TOPIC, partition, &batch, guard) {

@@ -110,8 +110,6 @@ impl Node {
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {
-                let meta = &self.meta;
-                self.txn.forget_partitions(Some(partition), |to| meta.partition_id(to).is_none());
                 self.txn.loaded(self.now, partition);
             }
             Loading::Offsets(partition) => self.group.loaded(self.now, partition),

@@ -61,9 +61,7 @@ impl Node {
     fn metadata_changed(&mut self, change: MetaChange) {
         match change {
             MetaChange::PartitionCreated { id, topic } => self.create_partition(id, topic),
-            MetaChange::TopicDeleted { id, name, partitions } => {
-                self.topic_deleted(id, &name, partitions);
-            }
+            MetaChange::TopicDeleted { id, partitions, .. } => self.topic_deleted(id, partitions),
             MetaChange::ProducerIds { first, count } => {
                 self.txn.producer_ids_allocated(first, count);
             }
@@ -72,7 +70,10 @@ impl Node {
                 self.txn.set_transaction_version(level);
             }
             MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
-            MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
+            MetaChange::TopicCreated { name, .. } => {
+                self.txn.forget_partitions(|to| to.topic == name);
+            }
+            MetaChange::Feature { .. } | MetaChange::Other => {}
         }
     }
 
@@ -101,7 +102,7 @@ impl Node {
         }
     }
 
-    fn topic_deleted(&mut self, topic_id: TopicId, name: &TopicName, partitions: i32) {
+    fn topic_deleted(&mut self, topic_id: TopicId, partitions: i32) {
         let mut deleted = Vec::new();
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
@@ -112,7 +113,6 @@ impl Node {
             api::fetch::wake(self, id);
         }
         self.group.partitions_deleted(self.now, &deleted);
-        self.txn.forget_partitions(None, |to| to.topic == *name);
     }
 
     fn topic_config_changed(&mut self, name: &TopicName) {

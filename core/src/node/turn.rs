@@ -83,7 +83,7 @@ impl Node {
     }
 
     /// Ends the open turn early when it is about to outgrow a journal frame. Only for work that
-    /// need not be atomic: the partitions of one Produce.
+    /// need not be atomic: the partitions of one Produce, the records of a coordinator.
     pub(crate) fn split_large_turn(&mut self) {
         if self.store.turn_bytes() > self.store.max_turn_bytes() / 2 {
             mark!(LargeTurnSplit);

@@ -32,10 +32,8 @@ impl Partition {
         let snapshot = log.snapshot.as_ref().filter(|(offset, _)| *offset <= log.log_end);
         let decoded = snapshot.and_then(|(offset, bytes)| match snapshot::decode(bytes) {
             Ok(entries) => Some((*offset, entries)),
-            Err(_) => {
-                mark!(SnapshotUnreadable);
-                None
-            }
+            // The checkpoint's checksum held, so only another version can have written it.
+            Err(_) => None,
         });
         let (replay_from, entries) = decoded.unwrap_or_default();
         let known_below = log.aborted.iter().map(|entry| entry.last_offset).max();

@@ -238,6 +238,8 @@ pub struct Store {
     config: StoreConfig,
     journal: Journal,
     logs: BTreeMap<PartitionId, Log>,
+    /// Whose log each folder is.
+    folders: BTreeMap<String, PartitionId>,
     cache: Cache,
     /// Logs with batches (or a folder) to write; the order they became so.
     to_write: VecDeque<PartitionId>,
@@ -275,6 +277,7 @@ impl Store {
             cache: Cache::new(config.cache_bytes),
             config,
             logs: BTreeMap::new(),
+            folders: BTreeMap::new(),
             to_write: VecDeque::new(),
             writes_in_flight: 0,
             removals: VecDeque::new(),
@@ -532,21 +535,17 @@ impl Store {
                 self.cache.evict(&mut self.logs);
             }
             Entry::Create { id, topic, segment_bytes } => {
+                let topic = TopicPartition::new(topic, id.partition);
+                self.delete_namesake(id, &topic);
                 if let btree_map::Entry::Vacant(slot) = self.logs.entry(id) {
-                    let topic = TopicPartition::new(topic, id.partition);
-                    slot.insert(Log::new(id, topic, segment_bytes));
+                    let log = Log::new(id, topic, segment_bytes);
+                    self.folders.insert(log.folder_name.clone(), id);
+                    slot.insert(log);
                     self.dirty.insert(id);
                     self.want_write(id);
                 }
             }
-            Entry::Delete { id } => {
-                if let Some(log) = self.logs.remove(&id) {
-                    self.cache.dropped(&log);
-                    self.dirty.remove(&id);
-                    self.root_dirty = true;
-                    self.removals.push_back(Removal::folder(id.topic_id, log.folder_name));
-                }
-            }
+            Entry::Delete { id } => self.drop_log(id),
             Entry::LogStart { id, offset } => {
                 let Some(log) = self.logs.get_mut(&id) else { return };
                 for segment in log.move_start(offset) {
@@ -555,6 +554,27 @@ impl Store {
                 self.dirty.insert(id);
             }
         }
+    }
+
+    /// A folder belongs to the newest log of its name: an older one is gone, also when the turn
+    /// that was to delete it failed (found by verdict-sim: at the next start its removal took the
+    /// new log's files along).
+    fn delete_namesake(&mut self, id: PartitionId, topic: &TopicPartition) {
+        if let Some(&other) = self.folders.get(&files::folder(topic))
+            && other != id
+        {
+            mark!(NamesakeDeleted);
+            self.drop_log(other);
+        }
+    }
+
+    fn drop_log(&mut self, id: PartitionId) {
+        let Some(log) = self.logs.remove(&id) else { return };
+        self.cache.dropped(&log);
+        self.dirty.remove(&id);
+        self.root_dirty = true;
+        self.folders.remove(&log.folder_name);
+        self.removals.push_back(Removal::folder(id.topic_id, log.folder_name));
     }
 
     fn report_failed_turns(&mut self) {

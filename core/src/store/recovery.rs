@@ -162,6 +162,7 @@ impl Store {
             return Ok(());
         };
         let (known_end, offline) = (log.log_end, log.offline);
+        self.folders.insert(log.folder_name.clone(), id);
         self.logs.insert(id, log);
         if changed {
             self.dirty.insert(id);
@@ -297,7 +298,7 @@ impl Recovery {
         for log in image.logs {
             plans.insert(log.id, LogPlan::checkpointed(log));
         }
-        let known: BTreeMap<String, TopicId> =
+        let mut known: BTreeMap<String, TopicId> =
             plans.values().map(|plan| (files::folder(&plan.topic), plan.id.topic_id)).collect();
         let unknown = self.unknown_folders(&known)?;
         let (frames, last) = self.tail(config.durability)?;
@@ -329,8 +330,15 @@ impl Recovery {
             match entry {
                 Entry::Create { topic, segment_bytes, .. } => {
                     let topic = TopicPartition::new(topic, id.partition);
-                    // Recreated under the same name: what the folder holds is wiped either way.
-                    gone.retain(|(_, folder)| *folder != files::folder(&topic));
+                    // Recreated under the same name: what the folder holds is wiped either way, and
+                    // the older log is gone, also when the turn that was to delete it failed.
+                    let folder = files::folder(&topic);
+                    gone.retain(|(_, other)| *other != folder);
+                    if let Some(older) = known.insert(folder, id.topic_id)
+                        && older != id.topic_id
+                    {
+                        plans.remove(&PartitionId { topic_id: older, partition: id.partition });
+                    }
                     plans.entry(id).or_insert_with(|| LogPlan::created(id, topic, segment_bytes));
                 }
                 Entry::Delete { .. } => {

@@ -2,12 +2,11 @@
 //! (report P24).
 //!
 //! A record of `__transaction_state` names partitions, not topic ids. A topic that is created
-//! again under the name must get no marker of a transaction of the old one, so the partitions
-//! leave their transaction as soon as the deletion is durable, and its record is written anew
-//! without them. That the deletion is durable makes this the one change that memory may make
-//! before its record is written: a load finds out again ([`TxnCoordinator::forget_partitions`]).
-//! The turns of a node become durable in their order, so the new record is on disk before a new
-//! topic of the name can be.
+//! again under the name must get no marker of a transaction of the old one, so the partitions of
+//! the old one leave their transactions as soon as the creation is durable, and the record is
+//! written anew without them. Until then they stay, as Apache Kafka describes them (conformance
+//! `admin-delete-topic`). A crash between the creation's turn and that of the record leaves the
+//! marker to the new topic, which is Kafka's answer in every case.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,13 +20,11 @@ use crate::time::Now;
 use crate::types::TopicPartition;
 
 impl TxnCoordinator {
-    /// Takes partitions that do not exist any more out of every transaction. To be called when a
-    /// topic's deletion is durable, and at the end of the load of a partition of
-    /// `__transaction_state` for that one, before [`loaded`](Self::loaded).
-    pub fn forget_partitions(&mut self, of: Option<i32>, gone: impl Fn(&TopicPartition) -> bool) {
+    /// Takes partitions of an older topic out of every transaction. To be called when a topic of
+    /// the same name is created.
+    pub fn forget_partitions(&mut self, gone: impl Fn(&TopicPartition) -> bool) {
         let mut found: Vec<(i32, TransactionalId, Vec<TopicPartition>)> = Vec::new();
-        for (partition, shard) in self.shards.iter().filter(|(p, _)| of.is_none_or(|of| of == **p))
-        {
+        for (partition, shard) in &self.shards {
             for (id, entry) in shard.entries() {
                 let pending = match &entry.pending {
                     Some(Pending::Appending { target, .. }) => Some(&target.partitions),

@@ -112,7 +112,7 @@ impl TxnCoordinator {
                 self.try_again(now, MarkerTask { attempts: attempts.saturating_add(1), ..task });
             }
             Verdict::GiveUp => {
-                mark!(TxnMarkerGivenUp);
+                // Only beside a newer coordinator: on one node nothing comes here.
                 self.markers
                     .retain(|_, other| other.partition != task.partition || other.id != task.id);
                 self.drop_stale_timers();

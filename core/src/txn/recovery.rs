@@ -1,12 +1,12 @@
 //! Becoming and ceasing to be the coordinator of a partition (spec 5.5).
 //!
 //! Replay takes the last value of each key; a tombstone removes it; records of a newer format are
-//! skipped. Then every Prepare* goes on with *all* its markers, under the new coordinator epoch
+//! skipped by their key. Then every Prepare* goes on with *all* its markers, under the new coordinator epoch
 //! (P09), and what was Ongoing times out by its persisted start.
 //!
-//! Kafka ends the replay at a damaged record and serves what it has read, which may be older than
-//! what it wrote. Here a damaged record is skipped by itself: the batch's checksum held, so it is
-//! a record that somebody else wrote.
+//! Kafka ends the replay at a record it cannot read and serves what it has read, which may be older
+//! than what it wrote. Here the caller is told, and the partition is not served: a state that
+//! cannot be read is never taken for the one before it.
 
 use alloc::vec::Vec;
 
@@ -31,7 +31,7 @@ impl TxnCoordinator {
     ///
     /// # Errors
     ///
-    /// [`TxnRecordError`] when the record was skipped; loading goes on.
+    /// [`TxnRecordError`] when the record cannot be read; the partition must not be served then.
     pub fn load_record(
         &mut self,
         partition: i32,
@@ -41,17 +41,20 @@ impl TxnCoordinator {
         let Some(shard) = self.shards.get_mut(&partition).filter(|shard| shard.loading) else {
             return Ok(());
         };
-        let replayed = records::decode_key(key).and_then(|id| match value {
-            None => {
-                shard.remove(&id);
-                Ok(())
+        let id = match records::decode_key(key) {
+            Ok(id) => id,
+            // A kind of record that is still to come: it says nothing of any transactional id.
+            Err(TxnRecordError::UnknownVersion) => {
+                mark!(TxnLoadRecordSkipped);
+                return Ok(());
             }
-            Some(value) => records::decode_value(value).map(|metadata| shard.put(&id, metadata)),
-        });
-        if replayed.is_err() {
-            mark!(TxnLoadRecordSkipped);
+            Err(error) => return Err(error),
+        };
+        match value {
+            None => shard.remove(&id),
+            Some(value) => shard.put(&id, records::decode_value(value)?),
         }
-        replayed
+        Ok(())
     }
 
     /// The partition was read to its end: it is active, and decided transactions go on.

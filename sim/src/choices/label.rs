@@ -115,6 +115,8 @@ labels! {
     CrashInputs: Crash = "crash.inputs",
     /// After which output of that input.
     CrashOutput: Crash = "crash.output",
+    /// Whether the node is stopped in order.
+    Stop: Crash = "node.stop",
     /// Whether the next life is a short one.
     CrashAgain: Crash = "crash.again",
 }

@@ -43,6 +43,8 @@ faults! {
     Crash = "crash", most 120;
     /// A node dies again while it recovers.
     CrashAgain = "crash in recovery", most 5_000;
+    /// A node is stopped in order and started again; the rate is of inputs.
+    Stopped = "node stopped", most 8;
     /// A node stops for a while and goes on.
     NodePaused = "node paused", most 20;
     /// A client dies in the middle of what it does.
@@ -63,6 +65,19 @@ faults! {
     DiskStalls = "disk stalls", most 100;
     /// A snapshot or an index is damaged while the node is down; the rate is of restarts.
     DerivedDamaged = "derived file damaged", most 5_000;
+    /// A record of the transaction log that is superseded becomes one of a version to come; the
+    /// rate is of restarts.
+    NewerRecord = "newer record", most 1_000;
+    /// A bit of the records turns while the node is down, once: the only copy is destroyed, which
+    /// has to be found; the rate is of restarts.
+    Rot = "bit rot", most 10_000;
+}
+
+impl Fault {
+    /// One seed in how many has it: what destroys the only copy also ends most of the run.
+    const fn rarity(self) -> u32 {
+        if matches!(self, Self::Rot) { 40 } else { 2 }
+    }
 }
 
 /// The rates of one seed, in 10,000; 0 is off.
@@ -82,7 +97,7 @@ impl Profile {
     pub fn draw(choices: &mut impl Choices) -> Self {
         let mut profile = Self::dull();
         for &fault in Fault::ALL {
-            if choices.below(Label::FaultOn, 2) == 1 {
+            if choices.below(Label::FaultOn, fault.rarity()) == 1 {
                 let rate = 1 + choices.below(Label::FaultRate, fault.most());
                 profile.set(fault, rate);
             }

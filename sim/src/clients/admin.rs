@@ -117,7 +117,7 @@ impl Admin {
             10 => (8, offset_commit("gu", 0, -1)),
             11 => (8, ask::offset_fetch_of(SIDE_TOPIC, "gu", 0, false)),
             12 => (4, offset_commit("gx", 0, 500)),
-            _ => (8, offset_commit("gu", 9_999, -1)),
+            _ => (8, offset_commit("gu", 1, -2)),
         };
         self.session.call(env, Kind::Other, version, request);
     }
@@ -221,12 +221,16 @@ fn delete_records(topic: &str, part: Part, offset: i64) -> Request {
     })
 }
 
-/// An offset of the side topic; `retention_ms` -1 keeps it for as long as the broker does.
+/// An offset of the side topic; `retention_ms` -1 keeps it for as long as the broker does, -2 makes
+/// it one that is refused.
 fn offset_commit(group: &str, part: i32, retention_ms: i64) -> Request {
+    // Metadata too long, so that nothing is left to be written.
+    let metadata = (retention_ms == -2).then(|| text(&"x".repeat(5_000)));
     let partition = k::offset_commit_request::OffsetCommitRequestPartition {
         partition_index: part,
         committed_offset: 1,
         committed_leader_epoch: -1,
+        committed_metadata: metadata,
         ..Default::default()
     };
     let topic = k::offset_commit_request::OffsetCommitRequestTopic {
@@ -237,7 +241,7 @@ fn offset_commit(group: &str, part: i32, retention_ms: i64) -> Request {
     Request::OffsetCommit(k::OffsetCommitRequestData {
         group_id: text(group),
         generation_id_or_member_epoch: -1,
-        retention_time_ms: retention_ms,
+        retention_time_ms: retention_ms.max(-1),
         topics: vec![topic],
         ..Default::default()
     })

@@ -57,6 +57,11 @@ pub enum Op {
         /// The partition.
         part: Part,
     },
+    /// Adds a partition to the transaction together with one that does not exist: neither is.
+    AddBad {
+        /// The partition that exists.
+        part: Part,
+    },
     /// A marker of the last transaction is still under way: its coordinator sent it twice.
     LateMarker {
         /// The partition.
@@ -129,6 +134,7 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["describe"] => Op::Describe,
         ["bump"] => Op::Bump,
         ["plain", part] => Op::Plain { part: number(part, "p")? },
+        ["add-bad", part] => Op::AddBad { part: number(part, "p")? },
         ["side", part] => Op::Side { part: number(part, "p")? },
         ["late-marker", part, ms] => Op::LateMarker {
             part: number(part, "p")?,
@@ -191,6 +197,9 @@ pub(crate) fn draw_transactions(
                         ops.extend([send, Op::Flush, Op::Plain { part }]);
                     }
                 }
+                13 if !v2 => ops.push(Op::AddBad {
+                    part: choices.below(Label::Target, u32::from(parts)) as Part,
+                }),
                 13 if v2 => ops.push(Op::Side { part: choices.below(Label::Target, 3) as Part }),
                 9 if groups > 0 => ops.push(Op::Offsets {
                     group: choices.below(Label::Target, u32::from(groups)) as u16,

@@ -122,6 +122,8 @@ pub struct Producer {
     last_ends: [Option<(bool, (i64, i16))>; 2],
     /// Sequences in the topic that comes and goes.
     side_sequences: BTreeMap<Part, i32>,
+    /// It speaks Produce v9, from before TRANSACTION_ABORTABLE.
+    old: bool,
     /// How long a Produce may take, in ms, before the broker says that it took too long.
     produce_timeout_ms: i32,
     /// It speaks a transaction version that the cluster does not have: it is refused for ever.
@@ -175,6 +177,7 @@ impl Producer {
             coordinator_epoch: None,
             last_ends: [None; 2],
             side_sequences: BTreeMap::new(),
+            old: false,
             produce_timeout_ms: 5_000,
             misfit: false,
             own: None,
@@ -192,6 +195,13 @@ impl Producer {
     #[must_use]
     pub fn with_late_arrivals(mut self) -> Self {
         self.session = self.session.with_late_arrivals();
+        self
+    }
+
+    /// The same, speaking an old version of Produce.
+    #[must_use]
+    pub fn with_old_produce(mut self, old: bool) -> Self {
+        self.old = old && self.kind == ProducerKind::Classic;
         self
     }
 

@@ -78,10 +78,14 @@ pub(super) fn produce_to(
     })
 }
 
-pub(super) fn add_partition(id: &str, (pid, epoch): (i64, i16), part: Part) -> Request {
+pub(super) fn add_partition(id: &str, identity: (i64, i16), part: Part) -> Request {
+    add_partitions(id, identity, &[part])
+}
+
+pub(super) fn add_partitions(id: &str, (pid, epoch): (i64, i16), parts: &[Part]) -> Request {
     let topic = k::add_partitions_to_txn_request::AddPartitionsToTxnTopic {
         name: text(TOPIC),
-        partitions: vec![i32::from(part)],
+        partitions: parts.iter().map(|&part| i32::from(part)).collect(),
         ..Default::default()
     };
     Request::AddPartitionsToTxn(k::AddPartitionsToTxnRequestData {

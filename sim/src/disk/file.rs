@@ -75,16 +75,32 @@ impl Contents {
         self.dirty.clear();
     }
 
+    /// Changes the durable bytes.
+    pub(super) fn change(&mut self, edit: impl FnOnce(&mut [u8])) {
+        edit(&mut self.durable);
+        self.cached.clone_from(&self.durable);
+    }
+
+    pub(super) fn turn_a_bit(&mut self, choices: &mut impl Choices) {
+        let at = choices.below(Label::Damage, self.durable.len() as u32) as usize;
+        let bit = choices.below(Label::Damage, 8);
+        self.change(|bytes| {
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= 1 << bit;
+            }
+        });
+    }
+
     /// Cuts the file or turns a bit of it.
     pub(super) fn damage(&mut self, choices: &mut impl Choices) {
         let length = self.durable.len() as u32;
         let at = choices.below(Label::Damage, length) as usize;
         if choices.below(Label::Damage, 2) == 1 {
             self.durable.truncate(at);
-        } else if let Some(byte) = self.durable.get_mut(at) {
-            *byte ^= 1 << choices.below(Label::Damage, 8);
+            self.cached.clone_from(&self.durable);
+        } else {
+            self.turn_a_bit(choices);
         }
-        self.cached.clone_from(&self.durable);
     }
 
     /// A crash: of the unsynced length and of every unsynced sector, keeps, drops or tears.

@@ -7,6 +7,7 @@
 //! * After a failed sync the data is gone although the page looks clean.
 //! * Operations of one lane end in order; each takes a drawn time.
 
+mod doctor;
 mod file;
 mod names;
 
@@ -187,9 +188,9 @@ impl SimDisk {
     /// index, which the log can make again.
     pub fn damage_derived(&mut self, choices: &mut Source) -> Option<FilePath> {
         let derived = |path: &FilePath| {
-            [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"]
-                .iter()
-                .any(|end| path.as_str().ends_with(end))
+            let kinds =
+                [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
+            kinds.iter().any(|end| path.as_str().ends_with(end))
         };
         let paths: Vec<FilePath> =
             self.durable.files.keys().filter(|path| derived(path)).cloned().collect();
@@ -204,6 +205,62 @@ impl SimDisk {
             self.inodes.get_mut(&inode.0)?.damage(choices);
         }
         Some(path)
+    }
+
+    /// While the node is down the epochs of all ended transactions are moved to near their end,
+    /// as many owners one after the other would have done. Only after an orderly stop: no record
+    /// of the journal may bring the old ones back.
+    pub fn age_epochs(&mut self, choices: &mut Source) {
+        self.edit("__transaction_state-", |record| {
+            let value = record.value;
+            // Version, producer id, producer epoch, timeout, state: Empty or Complete*.
+            let ended = matches!(value.get(16), Some(0 | 4 | 5));
+            if ended {
+                let epoch = i16::MAX - 4 + choices.below(Label::Damage, 4) as i16;
+                value[10..12].copy_from_slice(&epoch.to_be_bytes());
+            }
+            ended
+        });
+    }
+
+    /// While the node is down a record of the transaction log that a later one supersedes becomes
+    /// one of a kind that is still to come.
+    pub fn put_newer_record(&mut self) {
+        let mut done = false;
+        self.edit("__transaction_state-", |record| {
+            let now = record.superseded && !done && !record.key.is_empty();
+            if now {
+                record.key[..2].copy_from_slice(&99_i16.to_be_bytes());
+                done = true;
+            }
+            now
+        });
+    }
+
+    /// While the node is down a bit of the records of a partition turns.
+    pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
+        let paths: Vec<FilePath> = self
+            .durable
+            .files
+            .keys()
+            .filter(|path| path.as_str().ends_with(".log"))
+            .cloned()
+            .collect();
+        let path = paths.get(choices.below(Label::Damage, paths.len() as u32) as usize)?.clone();
+        let contents = self.inodes.get_mut(&self.durable.files.get(&path)?.0)?;
+        contents.turn_a_bit(choices);
+        Some(path)
+    }
+
+    fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {
+        for (path, inode) in &self.durable.files {
+            if path.as_str().starts_with(folders)
+                && path.as_str().ends_with(".log")
+                && let Some(contents) = self.inodes.get_mut(&inode.0)
+            {
+                contents.change(|bytes| doctor::edit_records(bytes, &mut edit));
+            }
+        }
     }
 
     /// The durable bytes of every durable file, for oracles that read the image.

@@ -29,6 +29,19 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Who found it: an oracle, `panic`, `nondeterminism` or `setup`.
+    #[must_use]
+    pub fn found_by(&self) -> String {
+        match self {
+            Self::Panic(_) => "panic".to_owned(),
+            Self::Setup(_) => "setup".to_owned(),
+            Self::Nondeterminism { .. } => "nondeterminism".to_owned(),
+            Self::Violations(found) => {
+                found.first().map_or_else(String::new, |first| format!("O{}", first.oracle))
+            }
+        }
+    }
+
     /// The exit code that tells this kind from the others.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
@@ -81,6 +94,13 @@ pub struct Run {
     pub marks: Vec<u64>,
     /// Pinned faults that never struck.
     pub unused_pins: Vec<String>,
+}
+
+/// The faults that a seed's world has.
+#[must_use]
+pub fn faults_of(seed: u64) -> Vec<String> {
+    let profile = Plan::draw(&mut Source::seeded(seed)).profile;
+    profile.on().map(|(fault, rate)| format!("{} {rate}", fault.name())).collect()
 }
 
 /// Runs one seed.

@@ -150,6 +150,8 @@ pub enum Event {
     Fetched(Box<Fetch>),
     /// A node died.
     Crashed,
+    /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.
+    Damaged,
     /// A node serves.
     Served,
     /// Faults ended; what is open has to end.

@@ -7,7 +7,7 @@ use crate::history::Outcome;
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     holes(facts, findings);
-    if !facts.has_logs() {
+    if !facts.has_logs() || facts.damaged {
         return;
     }
     let mut places: BTreeMap<u64, (u16, i64)> = BTreeMap::new();

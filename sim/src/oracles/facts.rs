@@ -57,16 +57,27 @@ pub struct Facts<'h> {
     pub(super) apps: BTreeMap<u64, App>,
     pub(super) txns: BTreeMap<Txn, TxnFacts>,
     pub(super) logs: BTreeMap<Part, Log>,
+    /// Durable bytes were destroyed: the broker may only be silent about them.
+    pub(super) damaged: bool,
 }
 
 impl<'h> Facts<'h> {
     /// Indexes a history.
     #[must_use]
     pub fn of(history: &'h History) -> Self {
-        let mut facts =
-            Self { history, apps: BTreeMap::new(), txns: BTreeMap::new(), logs: BTreeMap::new() };
+        let mut facts = Self {
+            history,
+            apps: BTreeMap::new(),
+            txns: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            damaged: false,
+        };
         for entry in &history.entries {
             facts.learn(entry.at_us, &entry.event);
+        }
+        if facts.damaged {
+            // What was read at the end may end where the damage is: nothing is to be learnt of it.
+            facts.logs.clear();
         }
         for log in facts.logs.values_mut() {
             log.spans = spans(&log.batches);
@@ -109,6 +120,7 @@ impl<'h> Facts<'h> {
             &Event::Ended { txn, commit, outcome } => {
                 self.txns.entry(txn).or_default().ended = Some((commit, outcome));
             }
+            Event::Damaged => self.damaged = true,
             Event::Fetched(fetch) if fetch.is_final => self.learn_log(fetch),
             _ => {}
         }

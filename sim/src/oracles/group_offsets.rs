@@ -41,7 +41,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 let of = commits.get(&(group, part)).unwrap_or(&none);
                 let name = || format!("group {group} partition {part} at {} us", entry.at_us);
                 seen(facts, of, offset, entry.at_us, &name, findings);
-                if is_final {
+                if is_final && !facts.damaged {
                     lost(facts, of, &txn_ends, offset, asked_us, &name, findings);
                 }
             }

@@ -4,6 +4,9 @@ use super::{Facts, Findings};
 use crate::history::Event;
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
+    if facts.damaged {
+        return;
+    }
     for entry in &facts.history.entries {
         if let Event::Stuck { reason } = &entry.event {
             findings.add(14, || reason.clone());

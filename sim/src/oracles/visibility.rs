@@ -95,7 +95,7 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
 
 /// O5: at the end, all of a transaction or nothing.
 fn torn(facts: &Facts<'_>, findings: &mut Findings) {
-    if !facts.has_logs() {
+    if !facts.has_logs() || facts.damaged {
         return;
     }
     let visible: BTreeSet<u64> =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use verdict_core::marks::Mark;
 
 use super::ScenarioError;
@@ -31,12 +31,44 @@ pub(super) struct File {
     /// Whether `seed` draws the whole world, as `explore` does.
     #[serde(default)]
     pub(super) explored: bool,
+    /// What a saved seed found, when and where.
+    #[serde(default)]
+    #[allow(dead_code, reason = "for people, and checked to be well-formed")]
+    found: Option<Found>,
     #[serde(default)]
     pub(super) cluster: Cluster,
     #[serde(default, rename = "client")]
     pub(super) clients: Vec<ClientEntry>,
     #[serde(default, rename = "fault")]
     pub(super) faults: Vec<FaultEntry>,
+}
+
+/// What a saved seed found.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Found {
+    /// The oracle, `panic` or `nondeterminism`.
+    pub by: String,
+    /// What was seen, in words.
+    pub what: String,
+    /// The commit it was found on. On another, the same seed may draw another world.
+    pub commit: String,
+    /// The faults that were on, with their rates in 10,000.
+    #[serde(default)]
+    pub faults: Vec<String>,
+}
+
+/// A saved seed, as it is written to `seeds/`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SavedSeed {
+    /// What happens, in one sentence.
+    pub title: String,
+    /// The seed.
+    pub seed: u64,
+    /// Always: the seed draws the whole world.
+    pub explored: bool,
+    /// What it found.
+    pub found: Found,
 }
 
 fn pass() -> String {

@@ -12,6 +12,7 @@ use std::path::Path;
 use verdict_core::marks::Mark;
 
 use self::format::File;
+pub use self::format::{Found, SavedSeed};
 use crate::choices::{Profile, Source};
 use crate::clients::OpError;
 use crate::explore::{Failure, Run, run_seed, run_world};
@@ -134,7 +135,8 @@ impl Scenario {
                 clients: self.file.make_clients().map_err(|error| error.to_string())?,
                 profile: Profile::dull(),
                 work_us: cluster.work_ms * 1_000,
-                produce_may_be_late: true,
+                forgets_producers: false,
+                ages_epochs: false,
                 timeout_ms: cluster.timeout_ms,
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))

@@ -22,6 +22,15 @@ use crate::trace::{What, hash_bytes, mix};
 /// One request that waits its turn: a connection hands them over one at a time.
 type Waiting = (u32, i16, Box<Request>);
 
+/// How far a node is with stopping in order.
+#[derive(Clone, Copy, Debug, Default)]
+enum Stopping {
+    #[default]
+    No,
+    Asked,
+    Done,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Connection {
     busy: Option<RequestId>,
@@ -78,6 +87,7 @@ pub(super) struct Broker {
     inputs_to_live: Option<u64>,
     marks_seen: u64,
     crash_when_done: Option<(Ticket, u64)>,
+    stopping: Stopping,
 }
 
 impl Broker {
@@ -103,6 +113,7 @@ impl Broker {
             inputs_to_live: None,
             marks_seen: 0,
             crash_when_done: None,
+            stopping: Stopping::No,
         }
     }
 
@@ -166,11 +177,7 @@ impl Broker {
         env.trace.event(env.now_us, What::Life, [0, self.life.into(), back_after_us, 0]);
         env.history.push(env.now_us, 0, Event::Crashed);
         self.disk.crash(&mut env.choices);
-        if env.choices.chance(Label::Damage, env.profile.rate(Fault::DerivedDamaged))
-            && let Some(path) = self.disk.damage_derived(&mut env.choices)
-        {
-            self.say(env, || format!("finds {path} damaged"));
-        }
+        self.tamper(env);
         self.requests.clear();
         for conn in core::mem::take(&mut self.conns).into_keys() {
             env.break_link(conn);
@@ -187,7 +194,7 @@ impl Broker {
         version: i16,
         request: Box<Request>,
     ) {
-        let late_produce = matches!(*request, Request::Produce(_)) && !env.produce_may_be_late;
+        let late_produce = matches!(*request, Request::Produce(_)) && env.forgets_producers;
         if env.was_reset(conn) && (late_produce || !is_protected(&request, version)) {
             return;
         }
@@ -259,6 +266,7 @@ impl Broker {
             return;
         }
         self.clock_faults(env);
+        let stops = env.choices.chance(Label::Stop, env.profile.rate(Fault::Stopped));
         self.inputs += 1;
         let mut outputs_to_live = self.doomed(env);
         let now = self.now(env);
@@ -290,6 +298,43 @@ impl Broker {
         }
         self.plan_tick(env);
         self.next_requests(env);
+        if stops && !matches!(self.stopping, Stopping::Asked) {
+            self.stopping = Stopping::Asked;
+            self.say(env, || "is to stop".to_owned());
+            self.handle(env, Input::Stop);
+        }
+    }
+
+    /// The node has stopped in order.
+    fn stopped(&mut self, env: &mut Env) {
+        self.stopping = Stopping::Done;
+        let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
+        self.crash(env, back_us);
+    }
+
+    /// What becomes of a disk whose node is down.
+    fn tamper(&mut self, env: &mut Env) {
+        if env.choices.chance(Label::Damage, env.profile.rate(Fault::DerivedDamaged))
+            && let Some(path) = self.disk.damage_derived(&mut env.choices)
+        {
+            self.say(env, || format!("finds {path} damaged"));
+        }
+        if env.choices.chance(Label::Damage, env.profile.rate(Fault::NewerRecord)) {
+            self.disk.put_newer_record();
+        }
+        if matches!(core::mem::take(&mut self.stopping), Stopping::Done)
+            && core::mem::take(&mut env.epochs_to_age)
+        {
+            self.say(env, || "finds its producer epochs near their end".to_owned());
+            self.disk.age_epochs(&mut env.choices);
+        }
+        if env.choices.chance(Label::Damage, env.profile.rate(Fault::Rot))
+            && let Some(path) = self.disk.rot(&mut env.choices)
+        {
+            self.say(env, || format!("finds a bit turned in {path}"));
+            env.history.push(env.now_us, 0, Event::Damaged);
+            env.profile.set(Fault::Rot, 0);
+        }
     }
 
     /// Whether this input is the last one, and after how many outputs of it the node dies.
@@ -368,7 +413,7 @@ impl Broker {
                 let after = env.choices.between(Label::RestartDelay, 100_000, 2_000_000);
                 env.queue.push(env.now_us + after, kill);
             }
-            Output::Stopped => self.say(env, || "stopped".to_owned()),
+            Output::Stopped => self.stopped(env),
         }
     }
 

@@ -42,9 +42,11 @@ pub struct Env {
     pub(super) pins: Pins,
     pub(super) paused: BTreeMap<ClientId, u64>,
     pub(super) topic_is_there: bool,
-    /// Whether a Produce may arrive after its sender gave up on it. Not where producers are
-    /// forgotten within a run: a batch that comes after that is a new one (KAFKA-7190 kind).
-    pub(super) produce_may_be_late: bool,
+    /// Whether producers are forgotten within a run. A batch that comes after that is a new one
+    /// (KAFKA-7190 kind), so no Produce may arrive after its sender gave up on it.
+    pub(super) forgets_producers: bool,
+    /// At the next orderly stop producer epochs are moved to near their end.
+    pub(super) epochs_to_age: bool,
     /// Private partitions, and the producer id that wrote to each first.
     pioneers: BTreeMap<Part, i64>,
     links: BTreeMap<ConnId, Link>,
@@ -70,7 +72,8 @@ impl Env {
             pins,
             paused: BTreeMap::new(),
             topic_is_there: false,
-            produce_may_be_late: true,
+            forgets_producers: false,
+            epochs_to_age: false,
             pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
             next_conn: 1,
@@ -81,9 +84,19 @@ impl Env {
         }
     }
 
-    pub(super) fn with_late_produce(mut self, may: bool) -> Self {
-        self.produce_may_be_late = may;
+    pub(super) fn with_forgetting(mut self, forgets: bool) -> Self {
+        self.forgets_producers = forgets;
         self
+    }
+
+    pub(super) fn with_old_epochs(mut self, age: bool) -> Self {
+        self.epochs_to_age = age;
+        self
+    }
+
+    /// Whether producers are forgotten within the run.
+    pub const fn forgets_producers(&self) -> bool {
+        self.forgets_producers
     }
 
     /// Wakes a client at a point of time.

@@ -87,7 +87,8 @@ impl World {
         clients.extend(plan.clients);
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
-                .with_late_produce(plan.produce_may_be_late),
+                .with_forgetting(plan.forgets_producers)
+                .with_old_epochs(plan.ages_epochs),
             brokers: vec![Broker::new(0, config)],
             clients,
             phase: Phase::Create,

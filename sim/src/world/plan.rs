@@ -22,8 +22,10 @@ pub struct Plan {
     pub profile: Profile,
     /// When faults end at the latest, in microseconds.
     pub work_us: u64,
-    /// Whether a Produce may arrive after its sender gave up on it.
-    pub produce_may_be_late: bool,
+    /// Whether producers are forgotten within the run.
+    pub forgets_producers: bool,
+    /// Whether producer epochs are near their end after the first orderly stop.
+    pub ages_epochs: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
 }
@@ -110,6 +112,10 @@ impl Plan {
             set("transactional.id.expiration.ms", "2500".to_owned());
             set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
         }
+        let ages_epochs = choices.below(Label::Property, 6) == 5;
+        if ages_epochs && profile.rate(Fault::Stopped) == 0 {
+            profile.set(Fault::Stopped, 8);
+        }
         let drawn = Drawn { parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         Self {
@@ -119,7 +125,8 @@ impl Plan {
             clients,
             profile,
             work_us: 25_000_000,
-            produce_may_be_late: !forgets,
+            forgets_producers: forgets,
+            ages_epochs,
             timeout_ms,
         }
     }
@@ -170,6 +177,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let count = 6 + u64::from(choices.below(Label::Count, 14));
         let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_old_produce(choices.below(Label::ClientKind, 3) == 2)
             .with_misfit(version < 2 && kind == ProducerKind::V2)
             .with_produce_timeout(draw_produce_timeout(choices));
         clients.push(Client::Producer(Box::new(producer)));

@@ -3,7 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::world::{CONFIG, World};
+use super::world::{CONFIG, Change, World};
+use crate::io::FileError;
 use crate::store::{StorageError, StoreConfig};
 use crate::types::PartitionId;
 
@@ -120,4 +121,31 @@ fn a_journal_that_lost_turns_before_others_is_not_served() {
     world.settle();
     assert!(!world.ready);
     assert!(world.faults[0].contains("the journal lacks turns"), "{:?}", world.faults);
+}
+
+#[test]
+fn a_log_recreated_while_the_deletion_of_its_namesake_had_failed_keeps_its_folder() {
+    let mut world = World::new(CONFIG);
+    let old = world.create(1, "t");
+    world.append(old, 1, &[1; 60]);
+    world.settle();
+    world.turn(alloc::vec![Change::Delete(old)]);
+    world.flush();
+    world.step(0, Some(FileError::NoSpace));
+    let new = world.create(2, "t");
+    world.append(new, 1, &[2; 60]);
+    world.settle();
+    // The node finds the old log no more in its metadata, and deletes it again.
+    world.store.delete_log(old);
+    let _ = world.store.end_turn();
+    world.settle();
+    world.append(new, 1, &[3; 60]);
+    world.settle();
+    world.store.stop();
+    world.settle();
+    world.begin_life();
+    world.settle();
+    assert!(world.ready && world.faults.is_empty(), "{:?}", world.faults);
+    assert_eq!(world.store.log_range(new), Some((0, 2)));
+    assert_eq!(world.store.log_range(old), None);
 }

@@ -9,6 +9,9 @@ use crate::clients::session::Call;
 use crate::history::{Event, Outcome};
 use crate::world::Env;
 
+/// The coordinator epoch where no marker of a producer was ever written.
+pub(super) const UNHEARD_OF: i32 = 0;
+
 impl Producer {
     /// A call succeeded.
     pub(super) fn answered(&mut self, env: &mut Env, call: Call<Kind>, response: &Response) {
@@ -43,7 +46,8 @@ impl Producer {
             }
             Kind::CoordinatorEpoch => {
                 let pid = self.identity.map_or(-1, |(pid, _)| pid);
-                self.coordinator_epoch = Some(coordinator_epoch(response, pid).unwrap_or(0));
+                self.coordinator_epoch =
+                    Some(coordinator_epoch(response, pid).unwrap_or(UNHEARD_OF));
             }
             Kind::Plain { .. } | Kind::Other => {}
         }

@@ -1,5 +1,6 @@
 //! What a producer does next.
 
+use super::answers::UNHEARD_OF;
 use super::{Kind, MOST_LIVES, Open, Producer, ProducerKind, Proof};
 use crate::clients::SIDE_TOPIC;
 use crate::clients::ops::Op;
@@ -117,6 +118,7 @@ impl Producer {
             }
             Op::Plain { part } => self.plain(env, part),
             Op::Side { part } => self.side(env, part),
+            Op::AddBad { part } => self.add_bad(env, part),
             Op::LateMarker { part, ms, epoch_delta, older } => {
                 self.late_marker(env, part, ms, epoch_delta, older)
             }
@@ -193,7 +195,7 @@ impl Producer {
             env.note(self.client, Event::Sent { app, part, txn, pid, epoch, sequence });
         }
         let writer = Writer { pid, epoch, sequence, transactional };
-        let version = self.kind.produce_version();
+        let version = if self.old { 9 } else { self.kind.produce_version() };
         let records = screened(batch(writer, env.wall_ms(), &apps), version);
         let id = id.filter(|_| transactional);
         let request = ask::produce(id, part, records, self.produce_timeout_ms);
@@ -219,6 +221,18 @@ impl Producer {
         let records = screened(batch(writer, env.wall_ms(), &[app]), 12);
         let request = ask::produce(None, part, records, self.produce_timeout_ms);
         self.session.call(env, Kind::Plain { app }, 12, request);
+        Step::Next
+    }
+
+    /// AddPartitionsToTxn of a partition that is there and one that is not.
+    fn add_bad(&mut self, env: &mut Env, part: Part) -> Step {
+        let (Some(identity), Some((id, _)), Some(_)) = (self.identity, &self.id, &self.open) else {
+            return Step::Next;
+        };
+        if self.kind == ProducerKind::Classic {
+            let request = ask::add_partitions(id, identity, &[part, 9_999]);
+            self.session.call(env, Kind::Other, 3, request);
+        }
         Step::Next
     }
 
@@ -270,6 +284,12 @@ impl Producer {
             return Step::Wait;
         };
         let identity = (pid, epoch);
+        // Where producers are forgotten so is the coordinator epoch, and an older one is taken.
+        let older = if env.forgets_producers() { 0 } else { older };
+        if coordinator_epoch == UNHEARD_OF {
+            self.coordinator_epoch = None;
+            return Step::Next;
+        }
         let coordinator_epoch = (coordinator_epoch - older).max(0);
         let request = ask::write_marker(identity, commit, coordinator_epoch, 2, part);
         env.send_aside(self.client, 2, request, ms * 1_000);

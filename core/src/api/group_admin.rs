@@ -2,7 +2,6 @@
 
 use alloc::collections::BTreeSet;
 use alloc::format;
-use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -33,13 +32,11 @@ use crate::wire::{DeleteGroupsResponse, DeletedGroup, Response};
 
 /// From this version DescribeGroups says that there is no such group (KIP-1043).
 const DESCRIBE_NOT_FOUND: i16 = 6;
-/// First version of DeleteGroups with messages.
-const DELETE_MESSAGES: i16 = 3;
 /// What may be done with a group where nothing is forbidden: READ, DELETE, DESCRIBE,
 /// DESCRIBE_CONFIGS and ALTER_CONFIGS as bits (KIP-430).
 const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 /// The only type of groups there is.
-const CLASSIC: &str = "Classic";
+const CLASSIC: &str = "classic";
 
 /// An administrator's request that waits to be persisted.
 #[derive(Clone, Debug)]
@@ -50,10 +47,12 @@ pub(crate) enum PendingGroupAdmin {
 
 pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGroupsRequestData) {
     let operations = if request.include_authorized_operations { ALL_OPERATIONS } else { i32::MIN };
-    let groups = request.groups.iter().map(|id| KafkaGroup {
-        group_id: id.clone(),
-        authorized_operations: operations,
-        ..described(context.version, id, node.group.describe(id.as_str()))
+    let groups = request.groups.iter().map(|id| {
+        let found = node.group.describe(id.as_str());
+        // Of a group that is not there nothing is told of what may be done with it.
+        let authorized_operations = if found.is_ok() { operations } else { i32::MIN };
+        let group_id = id.clone();
+        KafkaGroup { group_id, authorized_operations, ..described(context.version, id, found) }
     });
     let data = DescribeGroupsResponseData { groups: groups.collect(), ..Default::default() };
     node.respond(context.id, Response::DescribeGroups(data));
@@ -168,9 +167,7 @@ pub(crate) fn delete_offsets(
         topics.push((topic.name.clone(), codes));
     }
     let pending = PendingGroupAdmin::OffsetDelete { topics };
-    if wanted.is_empty() {
-        return go_on(node, context.id, pending);
-    }
+    // Asked also when no partition is left: there may be no such group.
     let id = context.id;
     node.waiting.insert(context.conn, id, Pending::Group(PendingGroup::Admin(pending)));
     let now = node.now;
@@ -218,24 +215,21 @@ fn go_on(node: &mut Node, id: RequestId, pending: PendingGroupAdmin) {
                 let pending = Pending::Group(PendingGroup::Admin(pending));
                 return node.waiting.insert(conn, id, pending);
             }
-            deleted(context.version, results)
+            deleted(results)
         }
         PendingGroupAdmin::OffsetDelete { topics } => offsets_deleted(topics),
     };
     node.respond(id, response);
 }
 
-fn deleted(version: i16, results: Vec<(GroupId, Option<Result<(), GroupError>>)>) -> Response {
+fn deleted(results: Vec<(GroupId, Option<Result<(), GroupError>>)>) -> Response {
     let results = results.into_iter().map(|(group, result)| {
         let error = result.and_then(Result::err);
-        let message = error.filter(|_| version >= DELETE_MESSAGES).map(|error| match error {
-            GroupError::GroupIdNotFound => not_found(&group),
-            other => KafkaString::from(ErrorCode::from(&other).to_string()),
-        });
         DeletedGroup {
             group_id: kafka(&group),
             error_code: error.map_or(ErrorCode::None, |error| (&error).into()).code(),
-            error_message: message,
+            // Apache Kafka has the field and leaves it null.
+            error_message: None,
         }
     });
     let results = results.collect();

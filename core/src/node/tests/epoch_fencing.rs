@@ -1,9 +1,12 @@
 //! Reports P05, P25, P26, P33: epochs, and who is fenced by them.
 
+use std::sync::LazyLock;
+
 use super::looks::COMMITTED;
 use super::verbs::{
     ABORT, CLASSIC, COMMIT, Flavour, LONG_MS, OLD, TV2, Who, end, ended, init, inited,
 };
+
 use crate::io::FileError;
 use crate::node::testing::{Bench, Failing};
 
@@ -135,8 +138,16 @@ fn an_unknown_producer_id_is_another_fault_than_an_old_epoch() {
     assert_eq!(bench.end(5, "a", p.epoch(7), ABORT), Err(90), "an epoch that is to come");
 }
 
-/// A producer at epoch 32766 with one committed record of an earlier epoch at @0 (TV2) or none.
-fn at_the_last_epoch(bench: &mut Bench, flavour: Flavour) -> Who {
+/// A node with a producer at epoch 32766 and an empty topic; made once, for it takes long.
+fn at_the_last_epoch(flavour: Flavour) -> (Bench, Who) {
+    static TV2_MADE: LazyLock<(Bench, Who)> = LazyLock::new(|| count_up(TV2));
+    static CLASSIC_MADE: LazyLock<(Bench, Who)> = LazyLock::new(|| count_up(CLASSIC));
+    if flavour.is_tv2() { TV2_MADE.clone() } else { CLASSIC_MADE.clone() }
+}
+
+fn count_up(flavour: Flavour) -> (Bench, Who) {
+    let mut bench = with_sweep_of_200_ms();
+    bench.topic("t", 1);
     let mut who = bench.init("a").unwrap();
     while who.1 < 32_766 {
         who = if flavour.is_tv2() {
@@ -146,15 +157,13 @@ fn at_the_last_epoch(bench: &mut Bench, flavour: Flavour) -> Who {
         };
     }
     assert_eq!(who.1, 32_766);
-    who
+    (bench, who)
 }
 
 #[test]
 fn the_last_epoch_is_ended_and_another_id_takes_over() {
     for (decision, other) in [(COMMIT, ABORT), (ABORT, COMMIT)] {
-        let mut bench = Bench::open();
-        bench.topic("t", 1);
-        let p = at_the_last_epoch(&mut bench, TV2);
+        let (mut bench, p) = at_the_last_epoch(TV2);
         assert_eq!(bench.write_as(TV2, "a", "t-0", p, 0, 2), Ok(0));
         let q = bench.end(5, "a", p, decision).unwrap();
         assert_ne!(q.0, p.0);
@@ -178,9 +187,7 @@ fn the_last_epoch_is_ended_and_another_id_takes_over() {
 #[test]
 fn a_new_instance_at_the_last_epoch_gets_another_id() {
     for flavour in [TV2, CLASSIC] {
-        let mut bench = Bench::open();
-        bench.topic("t", 1);
-        let p = at_the_last_epoch(&mut bench, flavour);
+        let (mut bench, p) = at_the_last_epoch(flavour);
         bench.write_as(flavour, "a", "t-0", p, 0, 2).unwrap();
         assert_eq!(bench.init("a"), Err(51));
         let q = bench.init_until("a");
@@ -195,9 +202,7 @@ fn a_new_instance_at_the_last_epoch_gets_another_id() {
 
 #[test]
 fn the_timeout_at_the_last_epoch_leaves_nothing_stuck() {
-    let mut bench = with_sweep_of_200_ms();
-    bench.topic("t", 1);
-    let p = at_the_last_epoch(&mut bench, TV2);
+    let (mut bench, p) = at_the_last_epoch(TV2);
     bench.write_as(TV2, "a", "t-0", p, 0, 2).unwrap();
     bench.pass_ms(61_000);
     assert_eq!(bench.fetch(COMMITTED, "t-0", 0).markers[0].who, p.epoch(32_767));
@@ -213,9 +218,7 @@ fn the_timeout_at_the_last_epoch_leaves_nothing_stuck() {
 
 #[test]
 fn an_idle_classic_producer_at_the_last_epoch_gets_another_id() {
-    let mut bench = Bench::open();
-    bench.topic("t", 1);
-    let p = at_the_last_epoch(&mut bench, CLASSIC);
+    let (mut bench, p) = at_the_last_epoch(CLASSIC);
     let q = bench.init("a").unwrap();
     assert_ne!(q.0, p.0);
     assert_eq!(q.1, 0);

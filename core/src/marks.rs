@@ -7,7 +7,7 @@
 /// The `tracing` target of every mark.
 pub const TARGET: &str = "verdict::mark";
 
-/// Says that the line of this [`Mark`](crate::marks::Mark) ran.
+/// Says that the line of this [`Mark`] ran.
 #[macro_export]
 macro_rules! mark {
     ($name:ident) => {

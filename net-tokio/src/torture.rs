@@ -27,7 +27,7 @@ pub struct Torture {
     pub program: PathBuf,
     /// How often the broker is killed.
     pub rounds: u32,
-    /// How many producers run, of the kinds of [`workload::kind`] in turn.
+    /// How many producers run, of the kinds of `workload::kind` in turn.
     pub producers: u16,
     /// Longest life of the broker between two kills, in ms.
     pub life_ms: u64,

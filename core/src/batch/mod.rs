@@ -5,8 +5,8 @@
 //! offset and leader epoch lie before the CRC's range, so placing it copies 61 bytes and shares
 //! the payload.
 //!
-//! [`screen`] is the work of a connection's task: everything about a producer's batch that needs
-//! no topic configuration is found out there, decompression included. [`records`] walks a batch,
+//! [`screen()`] is the work of a connection's task: everything about a producer's batch that needs
+//! no topic configuration is found out there, decompression included. [`records()`] walks a batch,
 //! [`batches`] walks a segment, [`BatchBuilder`] and [`control_batch`] make what the broker itself
 //! writes (spec 6.6, 9.1).
 

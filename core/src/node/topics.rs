@@ -10,7 +10,7 @@ use super::completion::Completion;
 use super::turn::Refused;
 use crate::api;
 use crate::batch::BatchBuilder;
-use crate::meta::{MetaChange, MetaError, TRANSACTION_VERSION};
+use crate::meta::{MetaChange, MetaError, TRANSACTION_VERSION, TopicPlan};
 use crate::partition::{Origin, Partition};
 use crate::types::{
     CONSUMER_OFFSETS_TOPIC, Offset, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName,
@@ -37,6 +37,14 @@ impl Node {
                 Err(refused)
             }
         }
+    }
+
+    /// Appends a planned topic's records. There is no topic of that name now, so transactions that
+    /// have partitions of it have those of one that is gone: they lose them in the same turn
+    /// (report P24).
+    pub(crate) fn append_creation(&mut self, plan: &TopicPlan) -> Result<(), Refused> {
+        self.txn.forget_partitions(|to| to.topic == plan.name);
+        self.append_metadata(plan.records.clone())
     }
 
     pub(super) fn metadata_persisted(&mut self, records: &[Bytes], base_offset: Offset) {
@@ -70,10 +78,7 @@ impl Node {
                 self.txn.set_transaction_version(level);
             }
             MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
-            MetaChange::TopicCreated { name, .. } => {
-                self.txn.forget_partitions(|to| to.topic == name);
-            }
-            MetaChange::Feature { .. } | MetaChange::Other => {}
+            MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
         }
     }
 
@@ -144,7 +149,7 @@ impl Node {
         };
         let plan = self.meta.plan_create(&spec, false)?;
         // A refusal has taken the plan back; whoever waits for the topic is told.
-        let _ = self.append_metadata(plan.records);
+        let _ = self.append_creation(&plan);
         Ok(())
     }
 

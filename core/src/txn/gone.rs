@@ -3,10 +3,10 @@
 //!
 //! A record of `__transaction_state` names partitions, not topic ids. A topic that is created
 //! again under the name must get no marker of a transaction of the old one, so the partitions of
-//! the old one leave their transactions as soon as the creation is durable, and the record is
-//! written anew without them. Until then they stay, as Apache Kafka describes them (conformance
-//! `admin-delete-topic`). A crash between the creation's turn and that of the record leaves the
-//! marker to the new topic, which is Kafka's answer in every case.
+//! the old one leave their transactions with the creation: the records without them are in the
+//! same turn. That the old topic is gone for good makes this the one change that memory may make
+//! before its record is written. Until then the partitions stay, as Apache Kafka describes them
+//! (conformance `admin-delete-topic`).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -20,8 +20,8 @@ use crate::time::Now;
 use crate::types::TopicPartition;
 
 impl TxnCoordinator {
-    /// Takes partitions of an older topic out of every transaction. To be called when a topic of
-    /// the same name is created.
+    /// Takes partitions of an older topic out of every transaction. To be called in the turn that
+    /// writes the creation of a topic of the same name.
     pub fn forget_partitions(&mut self, gone: impl Fn(&TopicPartition) -> bool) {
         let mut found: Vec<(i32, TransactionalId, Vec<TopicPartition>)> = Vec::new();
         for (partition, shard) in &self.shards {

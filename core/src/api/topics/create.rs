@@ -52,7 +52,7 @@ pub(crate) fn create(node: &mut Node, context: Context, request: CreateTopicsReq
         if !plan.records.is_empty() {
             names.push(plan.name.clone());
             // A refusal has taken the plan back, which the answer sees.
-            let _ = node.append_metadata(plan.records.clone());
+            let _ = node.append_creation(plan);
         }
     }
     let topics = request.topics.into_iter().map(|topic| topic.name).zip(plans).collect();

@@ -55,7 +55,7 @@ fn create_one(node: &mut Node, name: &str) -> Result<(), MetaError> {
     }
     let plan = node.meta.plan_create(&TopicSpec::named(name), false)?;
     // A refusal has taken the plan back; the answer will say that there is no such topic.
-    let _ = node.append_metadata(plan.records);
+    let _ = node.append_creation(&plan);
     Ok(())
 }
 

@@ -85,6 +85,11 @@ impl Node {
     pub(super) fn recovered(&mut self) {
         self.boot.store_recovered = true;
         if !self.partitions.contains_key(&PartitionId::METADATA) {
+            // A damaged metadata log is not a missing one: taken for a new directory, all topics
+            // would be strays and go. The store has told the operator; nothing is served.
+            if self.store.holds(PartitionId::METADATA) {
+                return;
+            }
             let topic = TopicPartition::new(METADATA_TOPIC, 0);
             let config = self.log_config(&topic.topic);
             self.store.create_log(PartitionId::METADATA, &topic, config.segment_bytes);
@@ -169,7 +174,7 @@ impl Node {
     /// A topic whose creation was persisted, but not the logs that follow from it.
     pub(super) fn create_missing_logs(&mut self) {
         for (id, topic) in self.meta.partitions() {
-            if !self.is_unopened(id) && !self.partitions.contains_key(&id) {
+            if !self.store.holds(id) && !self.partitions.contains_key(&id) {
                 mark!(MissingLogCreated);
                 self.create_partition(id, topic);
             }
@@ -191,11 +196,6 @@ impl Node {
             CONSUMER_OFFSETS_TOPIC => self.group.resign(topic.partition),
             _ => {}
         }
-    }
-
-    /// Whether a log is recovered but not open yet.
-    pub(super) fn is_unopened(&self, id: PartitionId) -> bool {
-        self.boot.unopened.iter().any(|log| log.id() == id)
     }
 
     pub(super) fn is_booted(&self) -> bool {

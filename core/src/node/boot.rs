@@ -8,7 +8,7 @@
 //! partition it wants to send markers to: such a partition is not gone, it is asked again
 //! (reports P09, P18).
 
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::VecDeque;
 
 use super::Node;
 use crate::api;
@@ -85,6 +85,11 @@ impl Node {
     pub(super) fn recovered(&mut self) {
         self.boot.store_recovered = true;
         if !self.partitions.contains_key(&PartitionId::METADATA) {
+            // A damaged metadata log is not a missing one: taken for a new directory, all topics
+            // would be strays and go. The store has told the operator; nothing is served.
+            if self.store.holds(PartitionId::METADATA) {
+                return;
+            }
             let topic = TopicPartition::new(METADATA_TOPIC, 0);
             let config = self.log_config(&topic.topic);
             self.store.create_log(PartitionId::METADATA, &topic, config.segment_bytes);
@@ -168,9 +173,8 @@ impl Node {
 
     /// A topic whose creation was persisted, but not the logs that follow from it.
     pub(super) fn create_missing_logs(&mut self) {
-        let unopened: BTreeSet<_> = self.boot.unopened.iter().map(Partition::id).collect();
         for (id, topic) in self.meta.partitions() {
-            if !unopened.contains(&id) && !self.partitions.contains_key(&id) {
+            if !self.store.holds(id) && !self.partitions.contains_key(&id) {
                 mark!(MissingLogCreated);
                 self.create_partition(id, topic);
             }
@@ -192,11 +196,6 @@ impl Node {
             CONSUMER_OFFSETS_TOPIC => self.group.resign(topic.partition),
             _ => {}
         }
-    }
-
-    /// Whether a log is recovered but not open yet.
-    pub(super) fn is_unopened(&self, id: PartitionId) -> bool {
-        self.boot.unopened.iter().any(|log| log.id() == id)
     }
 
     pub(super) fn is_booted(&self) -> bool {

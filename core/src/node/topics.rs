@@ -84,7 +84,7 @@ impl Node {
 
     /// Opens a new, empty log.
     pub(super) fn create_partition(&mut self, id: PartitionId, topic: TopicPartition) {
-        if self.partitions.contains_key(&id) || self.is_unopened(id) || !self.is_booted() {
+        if self.partitions.contains_key(&id) || self.store.holds(id) || !self.is_booted() {
             return;
         }
         let config = self.log_config(&topic.topic);

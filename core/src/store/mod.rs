@@ -238,6 +238,8 @@ pub struct Store {
     config: StoreConfig,
     journal: Journal,
     logs: BTreeMap<PartitionId, Log>,
+    /// Logs whose durable bytes are damaged: they are there, and not served.
+    damaged: BTreeSet<PartitionId>,
     /// Whose log each folder is.
     folders: BTreeMap<String, PartitionId>,
     cache: Cache,
@@ -277,6 +279,7 @@ impl Store {
             cache: Cache::new(config.cache_bytes),
             config,
             logs: BTreeMap::new(),
+            damaged: BTreeSet::new(),
             folders: BTreeMap::new(),
             to_write: VecDeque::new(),
             writes_in_flight: 0,
@@ -380,6 +383,13 @@ impl Store {
     #[must_use]
     pub fn dirty_logs(&self) -> Vec<PartitionId> {
         self.dirty.iter().copied().collect()
+    }
+
+    /// Whether there is such a log, served or too damaged to be. What is damaged must never be
+    /// taken for missing, and made anew.
+    #[must_use]
+    pub fn holds(&self, id: PartitionId) -> bool {
+        self.logs.contains_key(&id) || self.damaged.contains(&id)
     }
 
     /// First readable offset and offset of the next record, as persisted.

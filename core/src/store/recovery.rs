@@ -150,6 +150,7 @@ impl Store {
         let id = recovered.id;
         if let Some(reason) = &damage {
             mark!(RecoveryDamageFound);
+            self.damaged.insert(id);
             self.events.push_back(StoreEvent::Fault(format!("{}: {reason}", recovered.topic)));
         }
         let Some(log) = log else {

@@ -124,6 +124,8 @@ pub struct Producer {
     side_sequences: BTreeMap<Part, i32>,
     /// It speaks Produce v9, from before TRANSACTION_ABORTABLE.
     old: bool,
+    /// How long a batch is tried before it is given up on (`delivery.timeout.ms`).
+    delivery_us: u64,
     /// How long a Produce may take, in ms, before the broker says that it took too long.
     produce_timeout_ms: i32,
     /// It speaks a transaction version that the cluster does not have: it is refused for ever.
@@ -178,6 +180,7 @@ impl Producer {
             last_ends: [None; 2],
             side_sequences: BTreeMap::new(),
             old: false,
+            delivery_us: 12_000_000,
             produce_timeout_ms: 5_000,
             misfit: false,
             own: None,
@@ -202,6 +205,13 @@ impl Producer {
     #[must_use]
     pub fn with_old_produce(mut self, old: bool) -> Self {
         self.old = old && self.kind == ProducerKind::Classic;
+        self
+    }
+
+    /// The same, giving up on a batch after so many microseconds.
+    #[must_use]
+    pub fn with_delivery_timeout(mut self, us: u64) -> Self {
+        self.delivery_us = us;
         self
     }
 

@@ -89,13 +89,24 @@ impl<K> Session<K> {
 
     /// Sends a request, behind those that wait.
     pub(super) fn call(&mut self, env: &mut Env, kind: K, version: i16, request: Request) {
+        self.call_within(env, kind, (version, request), self.patience.delivery_us);
+    }
+
+    /// The same, to be given up on after so many microseconds.
+    pub(super) fn call_within(
+        &mut self,
+        env: &mut Env,
+        kind: K,
+        (version, request): (i16, Request),
+        delivery_us: u64,
+    ) {
         self.calls.push_back(Call {
             kind,
             version,
             request,
             state: State::Ready,
             asked_us: env.now_us,
-            deadline_us: env.now_us + self.patience.delivery_us,
+            deadline_us: env.now_us + delivery_us,
             unsure: false,
         });
         self.pump(env);

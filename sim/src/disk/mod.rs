@@ -237,8 +237,26 @@ impl SimDisk {
         });
     }
 
-    /// While the node is down a bit of the records of a partition turns.
+    /// While the node is down a bit of the records of a partition turns, or records of the offsets
+    /// log become what nobody can read, or the checkpoint is gone.
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
+        match choices.below(Label::Damage, 4) {
+            2 => {
+                self.edit("__consumer_offsets-", |record| {
+                    record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
+                    true
+                });
+                return Some(FilePath::from("__consumer_offsets"));
+            }
+            3 => {
+                let path = FilePath::from("verdict-checkpoint");
+                self.durable.files.remove(&path)?;
+                self.cached = self.durable.clone();
+                self.forget_unnamed();
+                return Some(path);
+            }
+            _ => {}
+        }
         let paths: Vec<FilePath> = self
             .durable
             .files

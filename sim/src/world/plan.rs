@@ -177,6 +177,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let count = 6 + u64::from(choices.below(Label::Count, 14));
         let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_delivery_timeout(draw_delivery_timeout(choices))
             .with_old_produce(choices.below(Label::ClientKind, 3) == 2)
             .with_misfit(version < 2 && kind == ProducerKind::V2)
             .with_produce_timeout(draw_produce_timeout(choices));
@@ -198,6 +199,11 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
+}
+
+/// Short enough, now and then, for a batch to arrive when its transaction is over.
+fn draw_delivery_timeout(choices: &mut Source) -> u64 {
+    [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
 }
 
 fn draw_produce_timeout(choices: &mut Source) -> i32 {

@@ -61,6 +61,22 @@ impl Files {
         self.fault = Some((what, error, times));
     }
 
+    /// Takes the last byte of a file, as damage does.
+    pub(crate) fn cut(&mut self, path: &str) {
+        self.files.get_mut(path).expect("the file is there").pop();
+    }
+
+    /// A file's length, 0 when there is none.
+    pub(crate) fn length(&self, path: &str) -> usize {
+        self.files.get(path).map_or(0, Vec::len)
+    }
+
+    /// Whether there is a file in a folder.
+    pub(crate) fn has_folder(&self, folder: &str) -> bool {
+        let prefix = alloc::format!("{folder}/");
+        self.files.keys().any(|path| path.starts_with(&prefix))
+    }
+
     /// Nothing fails any more.
     pub(crate) fn mend(&mut self) {
         self.fault = None;

@@ -77,3 +77,49 @@ fn a_producer_id_is_given_once_in_all_lives() {
         bench = bench.crash();
     }
 }
+
+#[test]
+fn a_damaged_metadata_log_is_not_a_new_directory() {
+    let mut bench = Bench::start();
+    bench.ask(7, create("t"));
+    bench.input(Input::Stop);
+    bench.files.cut("__cluster_metadata-0/00000000000000000000.log");
+    let mut bench = bench.crash();
+    bench.pass_ms(60_000);
+    assert!(!bench.ready && !bench.faults.is_empty(), "{:?}", bench.faults);
+    assert!(bench.files.has_folder("t-0"), "its topics are no strays");
+}
+
+#[test]
+fn a_damaged_log_is_not_made_anew() {
+    let mut bench = Bench::start();
+    bench.ask(7, create("t"));
+    let request = Request::InitProducerId(InitProducerIdRequestData {
+        transactional_id: Some(KafkaString::from_static("id")),
+        transaction_timeout_ms: 1_000,
+        producer_id: -1,
+        producer_epoch: -1,
+        ..Default::default()
+    });
+    for _ in 0..3 {
+        let find = kacrab_protocol::generated::FindCoordinatorRequestData {
+            key_type: 1,
+            coordinator_keys: alloc::vec![KafkaString::from_static("id")],
+            ..Default::default()
+        };
+        bench.ask(4, Request::FindCoordinator(find));
+    }
+    let Response::InitProducerId(first) = bench.ask(4, request.clone()) else { panic!() };
+    assert_eq!(first.error_code, 0);
+    bench.input(Input::Stop);
+    let log = (0..2)
+        .map(|index| alloc::format!("__transaction_state-{index}/00000000000000000000.log"))
+        .find(|path| bench.files.length(path) > 0)
+        .expect("one of them holds the id");
+    bench.files.cut(&log);
+    let mut bench = bench.crash();
+    bench.pass_ms(60_000);
+    assert!(!bench.faults.is_empty());
+    let Response::InitProducerId(again) = bench.ask(4, request) else { panic!() };
+    assert_ne!(again.error_code, 0, "an id that may exist is not given a new producer");
+}

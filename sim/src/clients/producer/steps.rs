@@ -199,7 +199,8 @@ impl Producer {
         let records = screened(batch(writer, env.wall_ms(), &apps), version);
         let id = id.filter(|_| transactional);
         let request = ask::produce(id, part, records, self.produce_timeout_ms);
-        self.session.call(env, Kind::Produce { part, apps }, version, request);
+        let kind = Kind::Produce { part, apps };
+        self.session.call_within(env, kind, (version, request), self.delivery_us);
         Step::Next
     }
 

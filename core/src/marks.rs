@@ -230,6 +230,8 @@ marks! {
     StrayLogDropped = "node.boot.stray_log_dropped",
     /// A topic whose creation was persisted had no log at a start.
     MissingLogCreated = "node.boot.missing_log_created",
+    /// The boot's own record could not be written and is to be tried again.
+    BootRecordRetried = "node.boot.record_retried",
     /// The creation of a log could not be written.
     LogCreationFailed = "node.log_creation_failed",
     /// A coordinator's log could not be read.

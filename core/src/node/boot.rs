@@ -128,9 +128,26 @@ impl Node {
         if core::mem::take(&mut self.boot.wants_checkpoint) {
             self.checkpoint();
         }
+        self.write_boot_record();
+    }
+
+    /// Writes this boot's record, unless it is on disk.
+    pub(super) fn write_boot_record(&mut self) {
+        if self.is_booted() {
+            return;
+        }
         let records = self.meta.plan_boot();
         if self.append_metadata(records).is_err() {
             self.fault("the boot record could not be appended".into());
+        }
+    }
+
+    /// A metadata record could not be written. While booting that was the boot's own: a full disk
+    /// at the start must not keep the node from serving when there is room again.
+    pub(super) fn boot_record_failed(&mut self) {
+        if self.phase == Phase::Booting {
+            mark!(BootRecordRetried);
+            self.timers.set(self.now.at.after_ms(CREATE_LOG_RETRY_MS), Timer::Boot);
         }
     }
 

@@ -16,6 +16,8 @@ pub(crate) enum Timer {
     VerifyAgain(RequestId),
     /// Logs whose creation failed are tried again.
     CreateLogs,
+    /// The boot's record could not be written and is tried again.
+    Boot,
     /// Producer ids that were not used for long are dropped (`producer.id.expiration.ms`).
     ExpireProducers,
     /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
@@ -57,6 +59,7 @@ impl Node {
                 Timer::Deadline(request) => api::deadline(self, request),
                 Timer::VerifyAgain(request) => api::produce::verify_again(self, request),
                 Timer::CreateLogs => self.create_missing_logs(),
+                Timer::Boot => self.write_boot_record(),
                 Timer::ExpireProducers => self.expire_producers(),
                 Timer::ExpireOffsets => self.expire_offsets(),
             }

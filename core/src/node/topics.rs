@@ -63,6 +63,7 @@ impl Node {
                 self.txn.producer_ids_not_allocated();
             }
         }
+        self.boot_record_failed();
         self.topics_changed();
     }
 

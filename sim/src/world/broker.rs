@@ -194,7 +194,8 @@ impl Broker {
         version: i16,
         request: Box<Request>,
     ) {
-        let late_produce = matches!(*request, Request::Produce(_)) && env.forgets_producers;
+        let late_produce = matches!(&*request, Request::Produce(produce)
+            if env.forgets_producers || env.is_private(produce));
         if env.was_reset(conn) && (late_produce || !is_protected(&request, version)) {
             return;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use verdict_core::io::ConnId;
-use verdict_core::wire::{Request, Response};
+use verdict_core::wire::{ProduceRequest, Request, Response};
 
 use super::names::api_name;
 use super::pins::{Act, Pins};
@@ -186,6 +186,13 @@ impl Env {
     /// writes to: a log that never held a record lets no batch overtake another (KAFKA-15591).
     pub fn is_pioneer(&mut self, part: Part, pid: i64) -> bool {
         *self.pioneers.entry(part).or_insert(pid) == pid
+    }
+
+    /// Whether a Produce goes to a partition that one client has for itself. When its sender has
+    /// begun anew, a late one is the first that the log hears of its producer, and taken.
+    pub(super) fn is_private(&self, request: &ProduceRequest) -> bool {
+        let parts = request.topics.iter().flat_map(|topic| &topic.partitions);
+        parts.into_iter().any(|(part, _)| self.pioneers.contains_key(&(*part as Part)))
     }
 
     /// A node's answer leaves. The network decides what becomes of it.

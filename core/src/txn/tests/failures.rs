@@ -168,7 +168,7 @@ fn a_request_without_any_pending_state_survives_a_reload_of_odd_records() {
     let damaged = Bytes::from_static(&[0, 1, 1]);
     assert!(world.txn.load_record(0, &key, Some(&newer)).is_err());
     assert!(world.txn.load_record(0, &key, Some(&damaged)).is_err());
-    assert!(world.txn.load_record(0, &damaged, Some(&newer)).is_err());
+    assert!(world.txn.load_record(0, &damaged, Some(&newer)).is_ok(), "a kind to come is skipped");
     world.txn.loaded(world.now, 0);
     assert_eq!(world.init(), Ok((1000, 0)));
 }

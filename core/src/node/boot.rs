@@ -90,11 +90,6 @@ impl Node {
             if self.store.holds(PartitionId::METADATA) {
                 return;
             }
-            let topic = TopicPartition::new(METADATA_TOPIC, 0);
-            let config = self.log_config(&topic.topic);
-            self.store.create_log(PartitionId::METADATA, &topic, config.segment_bytes);
-            let partition = Partition::new(PartitionId::METADATA, topic, config, 0);
-            self.partitions.insert(PartitionId::METADATA, partition);
             self.boot.metadata_read = true;
         }
         self.prepare_logs();
@@ -136,10 +131,25 @@ impl Node {
         if self.is_booted() {
             return;
         }
+        self.create_metadata_log();
         let records = self.meta.plan_boot();
         if self.append_metadata(records).is_err() {
             self.fault("the boot record could not be appended".into());
         }
+    }
+
+    /// The metadata log of a new directory, in the turn of the first boot's record: a record without
+    /// its log would be lost with the next start, and every topic with it. When that turn fails,
+    /// the next attempt creates it again.
+    fn create_metadata_log(&mut self) {
+        if self.store.holds(PartitionId::METADATA) {
+            return;
+        }
+        let topic = TopicPartition::new(METADATA_TOPIC, 0);
+        let config = self.log_config(&topic.topic);
+        self.store.create_log(PartitionId::METADATA, &topic, config.segment_bytes);
+        let partition = Partition::new(PartitionId::METADATA, topic, config, 0);
+        self.partitions.insert(PartitionId::METADATA, partition);
     }
 
     /// A metadata record could not be written. While booting that was the boot's own: a full disk

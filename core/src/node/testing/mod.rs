@@ -52,6 +52,14 @@ impl Bench {
         Self::start_on(config, Files::default(), now)
     }
 
+    /// A node on empty files, after something was done to them.
+    pub(crate) fn on_files(change: impl FnOnce(&mut Files)) -> Self {
+        let Self { config, now, .. } = Self::start();
+        let mut files = Files::default();
+        change(&mut files);
+        Self::start_on(config, files, now)
+    }
+
     fn start_on(config: BrokerConfig, files: Files, now: Now) -> Self {
         let mut bench = Self {
             node: Node::new(config.clone()),

@@ -20,8 +20,8 @@ use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;
 use kacrab_protocol::generated::{CreateTopicsRequestData, InitProducerIdRequestData};
 
-use super::testing::Bench;
-use crate::io::Input;
+use super::testing::{Bench, Failing};
+use crate::io::{FileError, Input};
 use crate::wire::{Request, Response};
 
 fn create(name: &'static str) -> Request {
@@ -122,4 +122,18 @@ fn a_damaged_log_is_not_made_anew() {
     assert!(!bench.faults.is_empty());
     let Response::InitProducerId(again) = bench.ask(4, request) else { panic!() };
     assert_ne!(again.error_code, 0, "an id that may exist is not given a new producer");
+}
+
+#[test]
+fn a_first_boot_on_a_full_disk_makes_the_metadata_log_once_there_is_room() {
+    let mut bench =
+        Bench::on_files(|files| files.fail(Failing::Journal, FileError::NoSpace, Some(1)));
+    assert!(!bench.ready);
+    bench.pass_ms(2_000);
+    assert!(bench.ready, "{:?}", bench.faults);
+    let Response::CreateTopics(created) = bench.ask(7, create("t")) else { panic!() };
+    assert_eq!(created.topics[0].error_code, 0);
+    let bench = bench.crash();
+    assert!(bench.ready, "{:?}", bench.faults);
+    assert!(bench.node.meta.topic("t").is_some(), "an acknowledged topic is there");
 }

@@ -468,9 +468,12 @@ impl SimDisk {
     }
 
     fn sync_folder(&mut self, folder: &FilePath) {
+        // The entries of a folder made anew are those of the new one: its removal, if it is still
+        // to be made durable, comes before them, or it would take them along later.
+        let made_anew = self.changes.iter().any(|change| change.removes(folder));
         let durable = &mut self.durable;
         self.changes.retain(|change| {
-            let synced = change.is_in(folder);
+            let synced = change.is_in(folder) || (made_anew && change.is_of(folder));
             if synced {
                 durable.apply(change);
             }

@@ -41,6 +41,17 @@ impl NameChange {
         }
     }
 
+    /// Whether the change takes this folder away.
+    pub(super) fn removes(&self, folder: &FilePath) -> bool {
+        matches!(self, Self::RemoveFolder { folder: gone } if gone == folder)
+    }
+
+    /// Whether the change makes this folder or takes it away.
+    pub(super) fn is_of(&self, folder: &FilePath) -> bool {
+        self.removes(folder)
+            || matches!(self, Self::CreateFolder { folder: made } if made == folder)
+    }
+
     fn paths(&self) -> [Option<&FilePath>; 2] {
         match self {
             Self::Create { path, .. } | Self::Remove { path } => [Some(path), None],

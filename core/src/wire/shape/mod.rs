@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 pub(super) mod generate;
+mod group_responses;
 mod requests;
 mod responses;
 

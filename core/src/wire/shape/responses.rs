@@ -4,6 +4,7 @@
 //! fields stand where the schema has them and travel at the end of their struct.
 
 use super::Kind::{Array, Blob, Fixed, Str, Struct};
+use super::group_responses as groups;
 use super::{MAX, Shape, f};
 
 /// One shape per API.
@@ -231,91 +232,8 @@ pub(super) const SHAPES: &[Shape] = &[
             f("error_code", Fixed(2), 13, MAX),
         ],
     },
-    // OffsetCommitResponse.json, valid 2-10.
-    Shape {
-        key: 8,
-        flexible: 8,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 3, MAX),
-            f(
-                "topics",
-                Array(&Struct(&[
-                    f("name", Str, 0, 9),
-                    f("topic_id", Fixed(16), 10, MAX),
-                    f(
-                        "partitions",
-                        Array(&Struct(&[
-                            f("partition_index", Fixed(4), 0, MAX),
-                            f("error_code", Fixed(2), 0, MAX),
-                        ])),
-                        0,
-                        MAX,
-                    ),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
-    // OffsetFetchResponse.json, valid 1-10.
-    Shape {
-        key: 9,
-        flexible: 6,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 3, MAX),
-            f(
-                "topics",
-                Array(&Struct(&[
-                    f("name", Str, 0, 7),
-                    f(
-                        "partitions",
-                        Array(&Struct(&[
-                            f("partition_index", Fixed(4), 0, 7),
-                            f("committed_offset", Fixed(8), 0, 7),
-                            f("committed_leader_epoch", Fixed(4), 5, 7),
-                            f("metadata", Str, 0, 7).null(0),
-                            f("error_code", Fixed(2), 0, 7),
-                        ])),
-                        0,
-                        7,
-                    ),
-                ])),
-                0,
-                7,
-            ),
-            f("error_code", Fixed(2), 2, 7),
-            f(
-                "groups",
-                Array(&Struct(&[
-                    f("group_id", Str, 8, MAX),
-                    f(
-                        "topics",
-                        Array(&Struct(&[
-                            f("name", Str, 8, 9),
-                            f("topic_id", Fixed(16), 10, MAX),
-                            f(
-                                "partitions",
-                                Array(&Struct(&[
-                                    f("partition_index", Fixed(4), 8, MAX),
-                                    f("committed_offset", Fixed(8), 8, MAX),
-                                    f("committed_leader_epoch", Fixed(4), 8, MAX),
-                                    f("metadata", Str, 8, MAX).null(8),
-                                    f("error_code", Fixed(2), 8, MAX),
-                                ])),
-                                8,
-                                MAX,
-                            ),
-                        ])),
-                        8,
-                        MAX,
-                    ),
-                    f("error_code", Fixed(2), 8, MAX),
-                ])),
-                8,
-                MAX,
-            ),
-        ],
-    },
+    groups::OFFSET_COMMIT,
+    groups::OFFSET_FETCH,
     // FindCoordinatorResponse.json, valid 0-6.
     Shape {
         key: 10,
@@ -576,32 +494,7 @@ pub(super) const SHAPES: &[Shape] = &[
             MAX,
         )],
     },
-    // TxnOffsetCommitResponse.json, valid 0-6.
-    Shape {
-        key: 28,
-        flexible: 3,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 0, MAX),
-            f(
-                "topics",
-                Array(&Struct(&[
-                    f("name", Str, 0, 5),
-                    f("topic_id", Fixed(16), 6, MAX),
-                    f(
-                        "partitions",
-                        Array(&Struct(&[
-                            f("partition_index", Fixed(4), 0, MAX),
-                            f("error_code", Fixed(2), 0, MAX),
-                        ])),
-                        0,
-                        MAX,
-                    ),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
+    groups::TXN_OFFSET_COMMIT,
     // DescribeClusterResponse.json, valid 0-2.
     Shape {
         key: 60,
@@ -718,165 +611,12 @@ pub(super) const SHAPES: &[Shape] = &[
             ),
         ],
     },
-    // JoinGroupResponse.json, valid 0-9.
-    Shape {
-        key: 11,
-        flexible: 6,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 2, MAX),
-            f("error_code", Fixed(2), 0, MAX),
-            f("generation_id", Fixed(4), 0, MAX),
-            f("protocol_type", Str, 7, MAX).null(7),
-            f("protocol_name", Str, 0, MAX).null(7),
-            f("leader", Str, 0, MAX),
-            f("skip_assignment", Fixed(1), 9, MAX),
-            f("member_id", Str, 0, MAX),
-            f(
-                "members",
-                Array(&Struct(&[
-                    f("member_id", Str, 0, MAX),
-                    f("group_instance_id", Str, 5, MAX).null(5),
-                    f("metadata", Blob, 0, MAX),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
-    // HeartbeatResponse.json, valid 0-4.
-    Shape {
-        key: 12,
-        flexible: 4,
-        fields: &[f("throttle_time_ms", Fixed(4), 1, MAX), f("error_code", Fixed(2), 0, MAX)],
-    },
-    // LeaveGroupResponse.json, valid 0-5.
-    Shape {
-        key: 13,
-        flexible: 4,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 1, MAX),
-            f("error_code", Fixed(2), 0, MAX),
-            f(
-                "members",
-                Array(&Struct(&[
-                    f("member_id", Str, 3, MAX),
-                    f("group_instance_id", Str, 3, MAX).null(3),
-                    f("error_code", Fixed(2), 3, MAX),
-                ])),
-                3,
-                MAX,
-            ),
-        ],
-    },
-    // SyncGroupResponse.json, valid 0-5.
-    Shape {
-        key: 14,
-        flexible: 4,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 1, MAX),
-            f("error_code", Fixed(2), 0, MAX),
-            f("protocol_type", Str, 5, MAX).null(5),
-            f("protocol_name", Str, 5, MAX).null(5),
-            f("assignment", Blob, 0, MAX),
-        ],
-    },
-    // DescribeGroupsResponse.json, valid 0-6.
-    Shape {
-        key: 15,
-        flexible: 5,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 1, MAX),
-            f(
-                "groups",
-                Array(&Struct(&[
-                    f("error_code", Fixed(2), 0, MAX),
-                    f("error_message", Str, 6, MAX).null(6),
-                    f("group_id", Str, 0, MAX),
-                    f("group_state", Str, 0, MAX),
-                    f("protocol_type", Str, 0, MAX),
-                    f("protocol_data", Str, 0, MAX),
-                    f(
-                        "members",
-                        Array(&Struct(&[
-                            f("member_id", Str, 0, MAX),
-                            f("group_instance_id", Str, 4, MAX).null(4),
-                            f("client_id", Str, 0, MAX),
-                            f("client_host", Str, 0, MAX),
-                            f("member_metadata", Blob, 0, MAX),
-                            f("member_assignment", Blob, 0, MAX),
-                        ])),
-                        0,
-                        MAX,
-                    ),
-                    f("authorized_operations", Fixed(4), 3, MAX),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
-    // ListGroupsResponse.json, valid 0-5.
-    Shape {
-        key: 16,
-        flexible: 3,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 1, MAX),
-            f("error_code", Fixed(2), 0, MAX),
-            f(
-                "groups",
-                Array(&Struct(&[
-                    f("group_id", Str, 0, MAX),
-                    f("protocol_type", Str, 0, MAX),
-                    f("group_state", Str, 4, MAX),
-                    f("group_type", Str, 5, MAX),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
-    // DeleteGroupsResponse.json, valid 0-3.
-    Shape {
-        key: 42,
-        flexible: 2,
-        fields: &[
-            f("throttle_time_ms", Fixed(4), 0, MAX),
-            f(
-                "results",
-                Array(&Struct(&[
-                    f("group_id", Str, 0, MAX),
-                    f("error_code", Fixed(2), 0, MAX),
-                    f("error_message", Str, 3, MAX).null(3),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
-    // OffsetDeleteResponse.json, valid 0.
-    Shape {
-        key: 47,
-        flexible: MAX,
-        fields: &[
-            f("error_code", Fixed(2), 0, MAX),
-            f("throttle_time_ms", Fixed(4), 0, MAX),
-            f(
-                "topics",
-                Array(&Struct(&[
-                    f("name", Str, 0, MAX),
-                    f(
-                        "partitions",
-                        Array(&Struct(&[
-                            f("partition_index", Fixed(4), 0, MAX),
-                            f("error_code", Fixed(2), 0, MAX),
-                        ])),
-                        0,
-                        MAX,
-                    ),
-                ])),
-                0,
-                MAX,
-            ),
-        ],
-    },
+    groups::JOIN_GROUP,
+    groups::HEARTBEAT,
+    groups::LEAVE_GROUP,
+    groups::SYNC_GROUP,
+    groups::DESCRIBE_GROUPS,
+    groups::LIST_GROUPS,
+    groups::DELETE_GROUPS,
+    groups::OFFSET_DELETE,
 ];

@@ -1,5 +1,8 @@
 //! The client that comes first and last: it creates the topic, and at the end reads every
 //! partition in both isolations and every group's offsets.
+//!
+//! A partition is read committed first: that waits until no transaction is open in it, so the
+//! log that the oracles judge all other fetches by, read after it, is the whole one.
 
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
@@ -72,7 +75,7 @@ impl Auditor {
 
     /// Begins the reading at the end.
     pub fn audit(&mut self, env: &mut Env) {
-        self.stage = Stage::Earliest { part: 0, committed: false };
+        self.stage = Stage::Earliest { part: 0, committed: true };
         env.wake(self.client, env.now_us);
     }
 
@@ -181,10 +184,10 @@ impl Auditor {
         env.note(self.client, Event::Fetched(Box::new(fetched)));
         self.stage = if end < watermark {
             Stage::Read { part, committed, from: end }
-        } else if !committed {
-            Stage::Earliest { part, committed: true }
+        } else if committed {
+            Stage::Earliest { part, committed: false }
         } else if part + 1 < self.parts {
-            Stage::Earliest { part: part + 1, committed: false }
+            Stage::Earliest { part: part + 1, committed: true }
         } else if self.groups > 0 {
             Stage::Offsets { group: 0, part: 0 }
         } else {

@@ -216,6 +216,8 @@ marks! {
     /// A topic's deletion could not be written.
     MetaDeletionFailed = "meta.delete.failed",
     // node
+    /// A turn that failed took along what the open one had appended after it.
+    OpenTurnDiscarded = "node.open_turn_discarded",
     /// Turns that did not become durable were taken back.
     TurnsFailed = "node.turns_failed",
     /// A turn was about to outgrow a frame of the journal and was split.

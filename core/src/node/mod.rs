@@ -138,7 +138,10 @@ impl Node {
                 continue;
             }
             self.store.flush();
-            return self.next_output();
+            if !self.store.has_events() {
+                return self.next_output();
+            }
+            self.settle();
         }
     }
 

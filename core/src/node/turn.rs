@@ -176,9 +176,17 @@ impl Node {
         }
     }
 
-    /// Takes back what did not become durable, and tells everybody who waits for it.
+    /// Takes back what did not become durable, and tells everybody who waits for it. What the
+    /// open turn holds follows the failed appends in memory, so it is taken back too (found by
+    /// verdict-sim, seed 16309: it was written, and the next append took its offsets again).
     pub(super) fn turns_failed(&mut self, from: TurnId) {
         let mut failed = Vec::new();
+        self.store.discard_open_turn();
+        let open = core::mem::take(&mut self.open_turn);
+        if !open.is_empty() {
+            mark!(OpenTurnDiscarded);
+            failed.push(open);
+        }
         while self.unpersisted.back().is_some_and(|(turn, _)| *turn >= from) {
             if let Some((_, waiting)) = self.unpersisted.pop_back() {
                 failed.push(waiting);

@@ -64,6 +64,9 @@ pub(super) struct Journal {
     writing_end: u64,
     /// Turns from this one on fail as soon as those before it have ended.
     doomed: Option<(u64, StorageError)>,
+    /// The node is being told of the doomed turns. Until it has taken that in, what it appends
+    /// builds on them, and fails with them.
+    told: bool,
     faulted: Option<StorageError>,
 }
 
@@ -85,6 +88,7 @@ impl Journal {
             writing: None,
             writing_end: 0,
             doomed: None,
+            told: false,
             faulted: None,
         }
     }
@@ -243,6 +247,10 @@ impl Journal {
 
     /// The write in flight failed, or what waits has no room: everything not persisted fails.
     pub(super) fn fail(&mut self, error: StorageError) {
+        if self.told {
+            // Nothing was taken in since.
+            return;
+        }
         let first = self.persisted.saturating_add(1);
         let any = self.writing.is_some() || !self.waiting.is_empty() || self.doomed.is_some();
         self.writing = None;
@@ -264,10 +272,24 @@ impl Journal {
 
     /// The turns that fail now, because everything before them has ended.
     pub(super) fn take_failed(&mut self) -> Option<(TurnId, StorageError)> {
-        if self.is_busy() {
+        if self.is_busy() || self.told {
             return None;
         }
-        self.doomed.take().map(|(from, error)| (TurnId(from), error))
+        let (from, error) = self.doomed?;
+        self.told = true;
+        Some((TurnId(from), error))
+    }
+
+    /// The node knows of the turns that [`Journal::take_failed`] named: the next one counts again.
+    pub(super) fn failure_taken_in(&mut self) {
+        self.doomed = None;
+        self.told = false;
+    }
+
+    /// Forgets what the open turn was to hold.
+    pub(super) fn discard_open_turn(&mut self) {
+        self.open.clear();
+        self.open_bytes = frame::HEADER_BYTES;
     }
 
     /// A checkpoint of everything up to `sequence` is durable.
@@ -336,6 +358,23 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_that_ends_before_the_node_knows_of_a_failure_fails_with_it() {
+        let mut journal = ready(1000);
+        turn(&mut journal);
+        write(&mut journal);
+        journal.fail(StorageError::NoSpace);
+        assert_eq!(journal.take_failed(), Some((TurnId(1), StorageError::NoSpace)));
+        assert_eq!(turn(&mut journal), Some(TurnId(2)), "made on top of turn 1");
+        assert_eq!(write(&mut journal), None);
+        assert_eq!(journal.take_failed(), None, "the node will take back turn 2 with turn 1");
+        journal.failure_taken_in();
+        turn(&mut journal);
+        assert_eq!(write(&mut journal), Some((0, 0)));
+        journal.write_done();
+        assert_eq!(journal.persisted(), 3);
+    }
+
+    #[test]
     fn a_failed_write_fails_all_that_is_not_persisted_and_the_place_is_used_again() {
         let mut journal = ready(1000);
         turn(&mut journal);
@@ -346,6 +385,7 @@ mod tests {
         turn(&mut journal);
         journal.fail(StorageError::NoSpace);
         assert_eq!(journal.take_failed(), Some((TurnId(2), StorageError::NoSpace)));
+        journal.failure_taken_in();
         assert_eq!(turn(&mut journal), Some(TurnId(4)));
         assert_eq!(write(&mut journal), Some((0, 65)));
     }
@@ -374,6 +414,7 @@ mod tests {
         journal.fail(StorageError::Io);
         journal.fault(StorageError::Faulted);
         assert_eq!(journal.take_failed(), Some((TurnId(1), StorageError::Faulted)));
+        journal.failure_taken_in();
         turn(&mut journal);
         assert_eq!(write(&mut journal), None);
         assert_eq!(journal.take_failed(), Some((TurnId(2), StorageError::Faulted)));

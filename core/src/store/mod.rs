@@ -165,6 +165,8 @@ pub enum StoreEvent {
     },
     /// Every turn from this one on has failed; those before it are persisted. What they changed in
     /// memory is to be taken back.
+    /// Until this event is polled every further turn fails with them: it was made by a node that
+    /// did not know yet. The open turn is for the node to discard.
     TurnsFailed {
         /// The first one.
         from: TurnId,
@@ -430,7 +432,22 @@ impl Store {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<StoreEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front()?;
+        if matches!(event, StoreEvent::TurnsFailed { .. }) {
+            self.journal.failure_taken_in();
+        }
+        Some(event)
+    }
+
+    /// Whether [`Store::poll_event`] has something to say.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// Forgets what was appended since the last turn ended: it builds on turns that failed.
+    pub fn discard_open_turn(&mut self) {
+        self.journal.discard_open_turn();
     }
 
     /// Takes the result of an operation.

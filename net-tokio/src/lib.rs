@@ -19,6 +19,8 @@
 //!   ([`rt`] is the only file that tells them apart).
 
 #[cfg(not(madsim))]
+pub mod bench;
+#[cfg(not(madsim))]
 pub mod cli;
 pub mod client;
 pub mod clock;

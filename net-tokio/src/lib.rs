@@ -30,6 +30,7 @@ mod frame;
 mod lanes;
 pub mod listeners;
 mod node_loop;
+mod pieces;
 mod places;
 pub mod recorder;
 pub mod rt;

@@ -45,6 +45,9 @@ pub(crate) struct Shard {
     deadlines: BTreeSet<(i64, Arc<str>)>,
     /// Ids that may expire, by their last update.
     idle: BTreeSet<(i64, Arc<str>)>,
+    /// Ids that may have partitions in a transaction or in a pending one: all that have, and some
+    /// that had. Looking for a topic's transactions costs what was busy since the last look.
+    busy: BTreeSet<Arc<str>>,
 }
 
 impl Shard {
@@ -56,11 +59,23 @@ impl Shard {
             entries: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             idle: BTreeSet::new(),
+            busy: BTreeSet::new(),
         }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
         self.entries.get(id)
+    }
+
+    /// Ids that may have partitions in a transaction or in a pending one.
+    pub(crate) fn busy(&mut self) -> impl Iterator<Item = (&Arc<str>, &Entry)> {
+        let entries = &self.entries;
+        self.busy.retain(|id| {
+            entries.get(id).is_some_and(|entry| {
+                entry.pending.is_some() || !entry.metadata.partitions.is_empty()
+            })
+        });
+        self.busy.iter().filter_map(|id| self.entries.get_key_value(id))
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Entry)> {
@@ -76,6 +91,9 @@ impl Shard {
         if metadata.state.expires() {
             self.idle.insert((metadata.last_update_ms, id.clone()));
         }
+        if !metadata.partitions.is_empty() {
+            self.busy.insert(id.clone());
+        }
         match self.entries.get_mut(id) {
             Some(entry) => entry.metadata = metadata,
             None => {
@@ -87,6 +105,7 @@ impl Shard {
 
     pub(crate) fn remove(&mut self, id: &str) {
         self.unindex(id);
+        self.busy.remove(id);
         self.entries.remove(id);
     }
 
@@ -102,6 +121,11 @@ impl Shard {
 
     /// Where an id's pending transition is kept; `None` for an unknown id.
     pub(crate) fn pending_mut(&mut self, id: &str) -> Option<&mut Option<Pending>> {
+        if !self.busy.contains(id)
+            && let Some((id, _)) = self.entries.get_key_value(id)
+        {
+            self.busy.insert(id.clone());
+        }
         self.entries.get_mut(id).map(|entry| &mut entry.pending)
     }
 

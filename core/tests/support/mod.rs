@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test and bench uses a part of it")]
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -16,7 +16,7 @@ use crate::wire::apis::{FETCH, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT};
 use crate::wire::shape::generate::{self, Random};
 use crate::wire::{
     FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
-    client, decode_request, encode_response,
+    client, decode_request, encode_response, encode_response_parts,
 };
 
 fn request_round_trip(key: i16, version: i16, body: &[u8], limits: &Limits) {
@@ -183,5 +183,26 @@ proptest! {
         if api.key != TXN_OFFSET_COMMIT {
             response_round_trip(api.key, version, &generate::response(api.key, version, &mut random));
         }
+    }
+}
+
+#[test]
+fn a_fetch_in_pieces_is_the_fetch_in_one_piece_and_shares_what_is_large() {
+    let part = |bytes: usize| Bytes::from(vec![7; bytes]);
+    let large = part(5_000);
+    let records = vec![vec![vec![part(61), large.clone(), part(100)], vec![], vec![large.clone()]]];
+    let partitions = (0..3)
+        .map(|index| PartitionData { partition_index: index, ..Default::default() })
+        .collect();
+    let topic = FetchableTopicResponse { partitions, ..Default::default() };
+    let data = FetchResponseData { responses: vec![topic], ..Default::default() };
+    let response = Response::Fetch(FetchResponse { data, records });
+    for version in [4, 11, 12, 13, 16] {
+        let (mut whole, mut out) = (BytesMut::new(), BytesMut::new());
+        encode_response(version, 7, &response, &mut whole).unwrap();
+        let parts = encode_response_parts(version, 7, &response, &mut out).unwrap();
+        assert_eq!(parts.concat(), whole);
+        let shared = parts.iter().filter(|part| part.as_ptr() == large.as_ptr()).count();
+        assert_eq!((shared, parts.len()), (2, 5));
     }
 }

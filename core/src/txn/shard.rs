@@ -179,3 +179,28 @@ impl Shard {
         !self.loading && !self.idle.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::txn::TxnState;
+
+    #[test]
+    fn looking_for_the_transactions_of_a_topic_costs_what_is_busy_and_not_what_exists() {
+        let mut shard = Shard::new(1, 1);
+        for index in 0..1_000 {
+            let id: Arc<str> = Arc::from(alloc::format!("idle-{index}"));
+            shard.put(&id, Metadata::new(index, 60_000, 0));
+            *shard.pending_mut(&id).unwrap() = None;
+        }
+        let busy: Arc<str> = Arc::from("busy");
+        let mut metadata = Metadata::new(7, 60_000, 0);
+        metadata.state = TxnState::Ongoing;
+        metadata.partitions.insert(TopicPartition::new("t", 0));
+        shard.put(&busy, metadata);
+        assert_eq!(shard.busy().map(|(id, _)| id.clone()).collect::<Vec<_>>(), [busy.clone()]);
+        assert_eq!(shard.busy.len(), 1, "the idle ones are not looked at again");
+        shard.forget("busy", &[TopicPartition::new("t", 0)]);
+        assert_eq!(shard.busy().count(), 0);
+    }
+}

@@ -88,6 +88,9 @@ impl Files {
     }
 }
 
+/// Runs something and counts in it.
+pub(crate) type Meter = fn(&mut dyn FnMut()) -> u64;
+
 /// A node with its files and clock.
 pub(crate) struct Driver {
     pub(crate) node: Node,
@@ -97,9 +100,10 @@ pub(crate) struct Driver {
     answers: BTreeMap<RequestId, Response>,
     outputs: Vec<Output>,
     next_request: u64,
-    /// Allocations made inside the node, as far as they were asked for.
+    /// Counts what it runs, when anything is to be counted.
+    pub(crate) meter: Option<Meter>,
+    /// The sum of what it counted inside the node.
     pub(crate) counted: u64,
-    pub(crate) counts: bool,
 }
 
 impl Driver {
@@ -127,8 +131,8 @@ impl Driver {
             answers: BTreeMap::new(),
             outputs: Vec::with_capacity(4_096),
             next_request: 0,
+            meter: None,
             counted: 0,
-            counts: false,
         };
         driver.input(Input::Start);
         driver
@@ -162,16 +166,18 @@ impl Driver {
 
     fn step(&mut self, input: Input) {
         let (node, now, outputs) = (&mut self.node, self.now, &mut self.outputs);
-        let work = || {
-            node.handle(now, input);
+        let mut input = Some(input);
+        let mut work = || {
+            if let Some(input) = input.take() {
+                node.handle(now, input);
+            }
             while let Some(output) = node.poll_output(now) {
                 outputs.push(output);
             }
         };
-        if self.counts {
-            self.counted += allocation_counter::measure(work).count_total;
-        } else {
-            work();
+        match self.meter {
+            Some(meter) => self.counted += meter(&mut work),
+            None => work(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::vec;
 use std::vec::Vec;
 
 use bytes::{Bytes, BytesMut};
+use kacrab_protocol::generated::fetch_response::{FetchableTopicResponse, PartitionData};
 use kacrab_protocol::generated::{
     FetchResponseData, TxnOffsetCommitRequestData, TxnOffsetCommitResponseData,
 };
@@ -13,6 +14,7 @@ use super::{every_version, request_frame, response_frame, sized};
 use crate::error::ErrorCode;
 use crate::types::{TopicId, TopicName};
 use crate::wire::apis::{FETCH, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT};
+use crate::wire::fetch::Shared;
 use crate::wire::shape::generate::{self, Random};
 use crate::wire::{
     FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
@@ -151,10 +153,10 @@ fn a_fetch_answer_equals_the_generated_encoding_however_its_records_are_cut() {
                 cut(parts, &mut random);
             }
             let mut ours = BytesMut::new();
-            let at_most = response.frame_bytes_at_most(version).unwrap();
+            let at_most = response.frame_bytes_at_most(version, &Shared::nothing()).unwrap();
             ours.reserve(at_most);
             let before = ours.as_ptr();
-            response.write(&mut ours, version).unwrap();
+            response.write(&mut ours, version, &mut Shared::nothing()).unwrap();
             assert_eq!(ours.as_ptr(), before, "the buffer moved while it was written");
             assert!(ours.len() <= at_most);
             let mut theirs = BytesMut::new();
@@ -203,6 +205,7 @@ fn a_fetch_in_pieces_is_the_fetch_in_one_piece_and_shares_what_is_large() {
         let parts = encode_response_parts(version, 7, &response, &mut out).unwrap();
         assert_eq!(parts.concat(), whole);
         let shared = parts.iter().filter(|part| part.as_ptr() == large.as_ptr()).count();
-        assert_eq!((shared, parts.len()), (2, 5));
+        assert_eq!(shared, 2);
+        assert!(parts.len() <= 5, "nothing small is a piece of its own");
     }
 }

@@ -33,7 +33,9 @@ pub use self::cluster::CLUSTER_ID_CONFIG;
 pub use self::configs::{ConfigKind, TOPIC_CONFIGS, TopicConfig, TopicSettings, topic_config};
 pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec, check_topic_name};
 pub use self::error::MetaError;
-pub use self::features::{Features, SUPPORTED, SupportedFeature, TRANSACTION_VERSION};
+pub use self::features::{
+    Features, GROUP_VERSION, SUPPORTED, SupportedFeature, TRANSACTION_VERSION,
+};
 pub use self::ids::IdSource;
 
 /// Producer ids in one block.

@@ -56,6 +56,8 @@ pub const APIS: &[ApiRange] = &[
     api(61, "DescribeProducers", 0, 0),
     api(65, "DescribeTransactions", 0, 0),
     api(66, "ListTransactions", 0, 2),
+    api(68, "ConsumerGroupHeartbeat", 0, 1),
+    api(69, "ConsumerGroupDescribe", 0, 1),
 ];
 
 pub(super) const PRODUCE: i16 = 0;

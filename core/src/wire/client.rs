@@ -3,6 +3,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kacrab_protocol::generated::{
     AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiKey, ApiVersionsResponseData,
+    ConsumerGroupDescribeResponseData, ConsumerGroupHeartbeatResponseData,
     CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
     DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
     DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use kacrab_protocol::generated::{
-    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ApiKey, CreateTopicsRequestData,
+    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ApiKey,
+    ConsumerGroupDescribeRequestData, ConsumerGroupHeartbeatRequestData, CreateTopicsRequestData,
     DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
     DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
     DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,

@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
-    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, CreateTopicsRequestData,
-    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
-    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
-    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
-    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
-    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
-    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
-    OffsetDeleteRequestData, OffsetFetchRequestData, SyncGroupRequestData,
+    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ConsumerGroupDescribeRequestData,
+    ConsumerGroupHeartbeatRequestData, CreateTopicsRequestData, DeleteGroupsRequestData,
+    DeleteRecordsRequestData, DeleteTopicsRequestData, DescribeClusterRequestData,
+    DescribeGroupsRequestData, DescribeProducersRequestData, DescribeTransactionsRequestData,
+    EndTxnRequestData, FetchRequestData, FindCoordinatorRequestData, HeartbeatRequestData,
+    InitProducerIdRequestData, JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData,
+    ListOffsetsRequestData, ListTransactionsRequestData, MetadataRequestData,
+    OffsetCommitRequestData, OffsetDeleteRequestData, OffsetFetchRequestData, SyncGroupRequestData,
     WriteTxnMarkersRequestData,
 };
 
@@ -61,6 +61,10 @@ pub enum Request {
     LeaveGroup(LeaveGroupRequestData),
     /// DescribeGroups, of classic groups.
     DescribeGroups(DescribeGroupsRequestData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequestData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(ConsumerGroupDescribeRequestData),
     /// ListGroups.
     ListGroups(ListGroupsRequestData),
     /// OffsetDelete.

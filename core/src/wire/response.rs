@@ -6,6 +6,7 @@ use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
     AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiVersionsResponseData,
+    ConsumerGroupDescribeResponseData, ConsumerGroupHeartbeatResponseData,
     CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
     DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
     DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,
@@ -61,6 +62,10 @@ pub enum Response {
     LeaveGroup(LeaveGroupResponseData),
     /// DescribeGroups, of classic groups.
     DescribeGroups(DescribeGroupsResponseData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(ConsumerGroupHeartbeatResponseData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(ConsumerGroupDescribeResponseData),
     /// ListGroups.
     ListGroups(ListGroupsResponseData),
     /// OffsetDelete.

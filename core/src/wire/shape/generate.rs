@@ -112,7 +112,13 @@ impl Writer<'_> {
                     self.value(element, false, false);
                 }
             }
-            Kind::Struct(fields) => self.fields(fields),
+            Kind::Struct(_) if null => self.out.push(0xff),
+            Kind::Struct(fields) => {
+                if nullable {
+                    self.out.push(1);
+                }
+                self.fields(fields);
+            }
         }
     }
 

@@ -159,7 +159,13 @@ impl Walk<'_> {
                 None if null => Ok(()),
                 None => Err(ShapeFault::Null(field.name)),
             },
-            Kind::Struct(fields) => self.fields(fields),
+            Kind::Struct(fields) => {
+                // One that may be null says first whether it is there.
+                if null && i8::from_be_bytes(self.take(field.name)?) < 0 {
+                    return Ok(());
+                }
+                self.fields(fields)
+            }
         }
     }
 

@@ -1,0 +1,1 @@
+//! Consumer groups, row by row.

@@ -99,7 +99,9 @@ fn array<T>(
 fn named(reader: &mut Reader<'_>) -> Result<Named, RecordFault> {
     array(reader, |reader| {
         let topic = TopicName::from(reader.string()?);
-        Ok((topic, array(reader, |reader| reader.i32())?))
+        let length = reader.i32()?;
+        let partitions = (0..length).map(|_| reader.i32()).collect::<Result<_, _>>()?;
+        Ok((topic, partitions))
     })
 }
 

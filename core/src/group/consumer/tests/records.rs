@@ -38,9 +38,8 @@ fn every_key_has_kafkas_bytes() {
     }
 }
 
-#[test]
-fn every_value_has_kafkas_bytes() {
-    let about = About {
+fn about() -> About {
+    About {
         instance: Some(Arc::from("i")),
         client_id: Arc::from("c"),
         client_host: Arc::from("/h"),
@@ -49,16 +48,23 @@ fn every_value_has_kafkas_bytes() {
         rebalance_timeout_ms: 7,
         assignor: Some(Arc::from("range")),
         ..About::default()
-    };
+    }
+}
+
+fn about_classic() -> About {
     let protocol = Protocol { name: Arc::from("range"), metadata: Bytes::from_static(&[1, 2]) };
-    let classic = About {
+    About {
         rack: Some(Arc::from("r")),
         client_id: Arc::from("c"),
         client_host: Arc::from("/h"),
         rebalance_timeout_ms: 7,
         classic: Some(ClassicMember { session_timeout_ms: 6, protocols: vec![protocol] }),
         ..About::default()
-    };
+    }
+}
+
+#[test]
+fn every_value_has_kafkas_bytes() {
     let holding = Holding {
         epoch: 4,
         previous_epoch: 3,
@@ -68,36 +74,27 @@ fn every_value_has_kafkas_bytes() {
     };
     let topics = BTreeSet::from([TopicName::from("in")]);
     let target = Partitions::from([(TopicId(15), BTreeSet::from([0, 1]))]);
+    let group = |topics_hash| ConsumerRecord::Group { epoch: 3, topics_hash };
+    let resolved = Resolved { topics, version: 5, at_ms: 9 };
+    let member = |about| (ConsumerKey::Member(id()), ConsumerRecord::Member(Arc::new(about)));
     let table = [
+        ((ConsumerKey::Group, group(9)), "0000000000030100080000000000000009"),
+        ((ConsumerKey::Group, group(0)), "00000000000300"),
         (
-            ConsumerKey::Group,
-            ConsumerRecord::Group { epoch: 3, topics_hash: 9 },
+            (ConsumerKey::TargetEpoch, ConsumerRecord::TargetEpoch { epoch: 3, at_ms: 9 }),
             "0000000000030100080000000000000009",
         ),
-        (ConsumerKey::Group, ConsumerRecord::Group { epoch: 3, topics_hash: 0 }, "00000000000300"),
+        (member(about()), "00000269000263032f680203696e04782e2a000000070672616e676500"),
         (
-            ConsumerKey::TargetEpoch,
-            ConsumerRecord::TargetEpoch { epoch: 3, at_ms: 9 },
-            "0000000000030100080000000000000009",
-        ),
-        (
-            ConsumerKey::Member(id()),
-            ConsumerRecord::Member(Arc::new(about)),
-            "00000269000263032f680203696e04782e2a000000070672616e676500",
-        ),
-        (
-            ConsumerKey::Member(id()),
-            ConsumerRecord::Member(Arc::new(classic)),
+            member(about_classic()),
             "00000002720263032f68010100000007000100110100000006020672616e67650301020000",
         ),
         (
-            ConsumerKey::Target(id()),
-            ConsumerRecord::Target(Arc::new(target)),
+            (ConsumerKey::Target(id()), ConsumerRecord::Target(Arc::new(target))),
             "0000020000000000000000000000000000000f0300000000000000010000",
         ),
         (
-            ConsumerKey::Current(id()),
-            ConsumerRecord::Current(Arc::new(holding)),
+            (ConsumerKey::Current(id()), ConsumerRecord::Current(Arc::new(holding))),
             concat!(
                 "000000000004000000030102",
                 "0000000000000000000000000000000f030000000000000001",
@@ -107,12 +104,11 @@ fn every_value_has_kafkas_bytes() {
             ),
         ),
         (
-            ConsumerKey::Regex(id()),
-            ConsumerRecord::Regex(Arc::new(Resolved { topics, version: 5, at_ms: 9 })),
+            (ConsumerKey::Regex(id()), ConsumerRecord::Regex(Arc::new(resolved))),
             "00000203696e0000000000000005000000000000000900",
         ),
     ];
-    for (key, value, golden) in table {
+    for ((key, value), golden) in table {
         assert_eq!(hex(&value.encode()), golden, "{key:?}");
         assert_eq!(ConsumerRecord::decode(&key, &value.encode()), Ok(value));
     }

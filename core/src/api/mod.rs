@@ -90,6 +90,7 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         }
         Request::ListTransactions(request) => admin::list_transactions(node, &context, &request),
         Request::DescribeCluster(request) => cluster::describe(node, &context, &request),
+        other => refuse_all(node, &context, &other),
     }
 }
 

@@ -26,7 +26,6 @@ pub const PENDING: &[&str] = &[
     "log.roll.ms",
     "log.segment.delete.delay.ms",
     "max.incremental.fetch.session.cache.slots",
-    "max.request.partition.size.limit",
     "metadata.log.segment.bytes",
     "offsets.commit.timeout.ms",
     "offsets.load.buffer.size",

@@ -23,6 +23,8 @@ pub(crate) enum Completion {
     GroupLog { append: group::AppendId, base_offset: Offset },
     /// Records of the metadata log are on disk: the image may follow.
     Metadata { records: Vec<Bytes>, base_offset: Offset },
+    /// A change of settings or partition counts is on disk; behind its `Metadata`.
+    Change { request: RequestId },
     /// A marker is on disk.
     Marker { partition: PartitionId, marker: Marker, reply: MarkerReply },
     /// A new log exists on disk.

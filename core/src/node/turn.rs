@@ -144,6 +144,7 @@ impl Node {
             Completion::Metadata { records, base_offset } => {
                 self.metadata_persisted(&records, base_offset);
             }
+            Completion::Change { request } => self.change_decided(request, true),
             Completion::Marker { partition, marker, reply } => {
                 self.marker_persisted(partition, &marker);
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
@@ -224,6 +225,7 @@ impl Node {
                 self.group.appended(self.now, append, Err(ErrorCode::KafkaStorageError));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
+            Completion::Change { request } => self.change_decided(request, false),
             Completion::Marker { reply, .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 self.send(Message::MarkerWritten { reply, result });

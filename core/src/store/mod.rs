@@ -332,6 +332,16 @@ impl Store {
         self.journal.push(Entry::LogStart { id, offset });
     }
 
+    /// Changes the size at which a log's segments are closed, for appends from here on.
+    pub fn set_segment_bytes(&mut self, id: PartitionId, segment_bytes: u32) {
+        if let Some(log) = self.logs.get_mut(&id)
+            && log.segment_bytes != segment_bytes
+        {
+            log.segment_bytes = segment_bytes;
+            self.dirty.insert(id);
+        }
+    }
+
     /// Appends a batch to a log with the open turn. Offsets rise; the caller assigned them.
     pub fn append(&mut self, id: PartitionId, batch: StoredBatch) {
         self.append_block(id, batch.into());

@@ -14,6 +14,7 @@ mod offsets_in_transaction;
 mod protocol;
 mod retention_vs_producers;
 mod sequence_order;
+mod settings_change;
 mod verbs;
 
 use kacrab_protocol::KafkaString;

@@ -130,11 +130,8 @@ pub const TOPIC_PENDING: &[&str] = &[
     "remote.log.copy.disable",
     "remote.log.delete.on.disable",
     "remote.storage.enable",
-    "retention.bytes",
-    "retention.ms",
     "segment.index.bytes",
     "segment.jitter.ms",
-    "segment.ms",
     "unclean.leader.election.enable",
 ];
 

@@ -16,6 +16,7 @@ mod group_tests;
 mod load;
 mod message;
 mod parked;
+mod retention;
 mod settings;
 #[cfg(test)]
 mod testing;

@@ -121,6 +121,10 @@ fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
         verification_enabled: config.transaction_partition_verification_enable,
         producer_id_expiration_ms: i64::from(config.producer_id_expiration_ms),
         segment_bytes: u32::try_from(settings.segment_bytes).unwrap_or(u32::MAX),
+        segment_ms: settings.segment_ms,
+        deleted: settings.delete,
+        retention_ms: settings.retention_ms,
+        retention_bytes: settings.retention_bytes,
         compacted: settings.compact,
     }
 }

@@ -128,7 +128,7 @@ impl Node {
         let config = self.log_config(name);
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
-            self.store.set_segment_bytes(id, config.segment_bytes);
+            self.store.set_segment_limits(id, config.segment_bytes, config.segment_ms);
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }

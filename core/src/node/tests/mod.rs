@@ -12,6 +12,7 @@ mod lso;
 mod marker_ordering;
 mod offsets_in_transaction;
 mod protocol;
+mod retention;
 mod retention_vs_producers;
 mod sequence_order;
 mod settings_change;

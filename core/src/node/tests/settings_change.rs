@@ -65,7 +65,7 @@ fn codes(response: Response) -> Vec<i16> {
 }
 
 impl Bench {
-    fn alter(&mut self, kind: i8, name: &str, change: &[Step<'_>]) -> i16 {
+    pub(super) fn alter(&mut self, kind: i8, name: &str, change: &[Step<'_>]) -> i16 {
         codes(self.ask(1, steps(kind, name, change, false)))[0]
     }
 
@@ -234,10 +234,14 @@ fn a_brokers_setting_is_what_its_topics_fall_back_to_also_after_a_crash() {
 
 #[test]
 fn a_setting_of_the_file_is_told_as_one() {
-    let mut bench = Bench::open_with(|config| config.message_max_bytes = 777);
+    let mut bench = Bench::open_with(|config| {
+        config.message_max_bytes = 777;
+        config.log_retention_hours = 1;
+    });
     bench.topic("t", 1);
     assert_eq!(bench.told(TOPIC, "t", "max.message.bytes"), (Some("777".into()), 4));
     assert_eq!(bench.told(BROKER, "1", "message.max.bytes"), (Some("777".into()), 4));
+    assert_eq!(bench.told(TOPIC, "t", "retention.ms"), (Some("3600000".into()), 4));
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl Node {
                 self.tell_groups_all();
                 let level = self.meta.feature_level(crate::meta::TRANSACTION_VERSION);
                 self.txn.set_transaction_version(level);
+                self.broker_configs_changed();
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {

@@ -1,7 +1,7 @@
 //! Members go: by themselves, or because they are late.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
 use super::decide::{Decided, Plan};
@@ -73,24 +73,18 @@ impl Plan<'_> {
             return self.downgrade(leaving, true);
         }
         let is_last = leaving.len() == self.group.members.len();
-        let regexes: BTreeMap<Arc<str>, usize> = leaving
-            .iter()
-            .filter_map(|id| self.group.members.get(id)?.about.regex().cloned())
-            .map(|regex| (regex.clone(), self.group.subscribers(&regex)))
-            .collect();
+        let members = leaving.iter().filter_map(|id| self.group.members.get(id));
+        let regexes: BTreeSet<Arc<str>> =
+            members.filter_map(|member| member.about.regex().cloned()).collect();
         for id in leaving {
             self.remove_member(id);
         }
-        for regex in regexes
-            .into_keys()
-            .filter(|regex| self.group.subscribers(regex) == 0)
-            .collect::<BTreeSet<_>>()
-        {
-            self.take_away(ConsumerKey::Regex(regex));
+        for regex in regexes {
+            if self.group.subscribers(&regex) == 0 {
+                self.take_away(ConsumerKey::Regex(regex));
+            }
         }
-        let seen = self.seen_topics;
         self.put_epoch(true);
-        self.seen_topics = seen;
         if is_last {
             let epoch = self.group.epoch;
             self.put(ConsumerKey::TargetEpoch, ConsumerRecord::TargetEpoch { epoch, at_ms: 0 });

@@ -15,6 +15,7 @@ mod assign;
 mod classic;
 mod commit;
 mod convert;
+mod counts;
 mod decide;
 mod describe;
 mod embedded;

@@ -76,13 +76,9 @@ impl Plan<'_> {
         Ok(change)
     }
 
-    fn patterns(&self) -> BTreeSet<Arc<str>> {
-        self.group.members.values().filter_map(|member| member.about.regex().cloned()).collect()
-    }
-
     fn wants_matching(&self) -> bool {
-        let patterns = self.patterns();
-        if patterns.is_empty() {
+        let patterns = self.group.pattern_count();
+        if patterns == 0 {
             return false;
         }
         let Some(last) = self.group.regexes.values().next() else { return true };
@@ -92,14 +88,14 @@ impl Plan<'_> {
             return false;
         }
         let refresh_ms = i64::from(self.config.consumer.regex_refresh_interval_ms);
-        patterns.len() != self.group.regexes.len()
+        patterns != self.group.regexes.len()
             || u64::try_from(last.version).unwrap_or(0) < self.topics.created_version
             || !(0..=refresh_ms).contains(&age_ms)
     }
 
     fn match_all(&mut self) {
         let mut bump = false;
-        for pattern in self.patterns() {
+        for pattern in self.group.patterns() {
             // One that is none matches nothing: it came from a record.
             let matcher = whole_match(&pattern).ok();
             let names = self.topics.all_names();

@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::counts::Counts;
 use super::member::{Holding, LEFT, Member, Partitions};
 use super::record::{ConsumerKey, ConsumerRecord, Resolved};
 use super::topics::Topics;
@@ -54,6 +55,7 @@ pub(in crate::group) struct Consumer {
     pub(in crate::group) regexes: BTreeMap<Arc<str>, Arc<Resolved>>,
     /// There is a record of Kafka before 4.1, to be taken away.
     pub(in crate::group) has_topics_record: bool,
+    counts: Counts,
     /// Static members by instance id.
     statics: BTreeMap<Arc<str>, MemberId>,
     /// Who has a partition, or is to let go of it.
@@ -71,6 +73,7 @@ impl Default for Consumer {
             targets: BTreeMap::new(),
             regexes: BTreeMap::new(),
             has_topics_record: false,
+            counts: Counts::default(),
             statics: BTreeMap::new(),
             owners: BTreeMap::new(),
         }
@@ -134,6 +137,7 @@ impl Consumer {
 
     fn put_member(&mut self, id: &MemberId, member: Member) {
         self.disown(id);
+        self.counts.add(&member.about);
         if let Some(instance) = &member.about.instance {
             self.statics.insert(instance.clone(), id.clone());
         }
@@ -151,6 +155,7 @@ impl Consumer {
     /// What points to a member points to it no more.
     fn disown(&mut self, id: &MemberId) {
         let Some(member) = self.members.get(id) else { return };
+        self.counts.remove(&member.about);
         if let Some(instance) = &member.about.instance
             && self.statics.get(instance) == Some(id)
         {
@@ -189,8 +194,16 @@ impl Consumer {
 
     /// How many members subscribe by a regular expression.
     pub(super) fn subscribers(&self, regex: &str) -> usize {
-        let by = |member: &&Arc<Member>| member.about.regex().is_some_and(|one| **one == *regex);
-        self.members.values().filter(by).count()
+        self.counts.of_regex(regex)
+    }
+
+    /// The members' regular expressions.
+    pub(super) fn patterns(&self) -> BTreeSet<Arc<str>> {
+        self.counts.regexes()
+    }
+
+    pub(super) fn pattern_count(&self) -> usize {
+        self.counts.regex_count()
     }
 
     pub(super) fn topics_of(&self, member: &Member) -> BTreeSet<TopicName> {
@@ -206,27 +219,18 @@ impl Consumer {
 
     /// Every topic that a member subscribes to.
     pub(in crate::group) fn subscribed(&self) -> BTreeSet<TopicName> {
-        let by_name = self.members.values().flat_map(|member| &member.about.topics);
         let by_regex = self.regexes.values().flat_map(|resolved| &resolved.topics);
-        by_name.chain(by_regex).cloned().collect()
+        self.counts.topics().chain(by_regex).cloned().collect()
     }
 
     pub(in crate::group) fn is_subscribed(&self, topic: &TopicName) -> bool {
-        self.members.values().any(|member| member.about.topics.contains(topic))
+        self.counts.has_topic(topic)
             || self.regexes.values().any(|resolved| resolved.topics.contains(topic))
     }
 
-    /// The assignor that most members prefer; of a tie the first by name.
+    /// The assignor of its members' choice.
     pub(super) fn assignor(&self) -> &str {
-        let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
-        for assignor in self.members.values().filter_map(|one| one.about.assignor.as_deref()) {
-            *votes.entry(assignor).or_default() += 1;
-        }
-        let most = votes.values().copied().max();
-        votes
-            .into_iter()
-            .find(|(_, count)| Some(*count) == most)
-            .map_or(super::assign::DEFAULT, |(name, _)| name)
+        self.counts.assignor().unwrap_or(super::assign::DEFAULT)
     }
 
     /// The keys of all records there are, in an order in which they can be taken away.

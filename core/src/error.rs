@@ -144,11 +144,13 @@ impl From<&crate::meta::MetaError> for ErrorCode {
             | MetaError::AssignmentWithCounts => Self::InvalidRequest,
             MetaError::UnknownTopic => Self::UnknownTopicOrPartition,
             MetaError::UnknownTopicId => Self::UnknownTopicId,
-            MetaError::InvalidPartitions => Self::InvalidPartitions,
+            MetaError::InvalidPartitions | MetaError::PartitionCount(_) => Self::InvalidPartitions,
             MetaError::TooManyPartitions => Self::PolicyViolation,
             MetaError::InvalidReplicationFactor => Self::InvalidReplicationFactor,
-            MetaError::InvalidAssignment(_) => Self::InvalidReplicaAssignment,
-            MetaError::InvalidConfig { .. } => Self::InvalidConfig,
+            MetaError::InvalidAssignment(_) | MetaError::PartitionAssignment(_) => {
+                Self::InvalidReplicaAssignment
+            }
+            MetaError::InvalidConfig { .. } | MetaError::Config(_) => Self::InvalidConfig,
             MetaError::ProducerIdsExhausted | MetaError::Damaged(_) => Self::UnknownServerError,
         }
     }

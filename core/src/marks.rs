@@ -139,6 +139,10 @@ marks! {
     StoreSyncFailed = "store.sync.failed",
     /// A log went on in a new segment.
     SegmentRolled = "store.segment.rolled",
+    /// A segment was closed because its records lie far apart in time.
+    SegmentRolledByTime = "store.segment.rolled.by.time",
+    /// Retention moved a log's start.
+    RetentionMovedLogStart = "node.retention.moved.log.start",
     /// A segment write failed and is to be tried again.
     SegmentWriteRetried = "store.segment.write_retried",
     /// A checkpoint became durable.

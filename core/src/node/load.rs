@@ -107,6 +107,7 @@ impl Node {
                 self.boot.metadata_read = true;
                 let level = self.meta.feature_level(crate::meta::TRANSACTION_VERSION);
                 self.txn.set_transaction_version(level);
+                self.broker_configs_changed();
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {

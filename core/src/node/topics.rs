@@ -78,6 +78,7 @@ impl Node {
             MetaChange::Feature { name, level } if *name == *TRANSACTION_VERSION => {
                 self.txn.set_transaction_version(level);
             }
+            MetaChange::BrokerConfigChanged => self.broker_configs_changed(),
             MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
             MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
         }
@@ -121,12 +122,13 @@ impl Node {
         self.group.partitions_deleted(self.now, &deleted);
     }
 
-    fn topic_config_changed(&mut self, name: &TopicName) {
+    pub(super) fn topic_config_changed(&mut self, name: &TopicName) {
         let Some(topic) = self.meta.topic(name.as_str()) else { return };
         let (topic_id, partitions) = (topic.id, topic.partitions);
         let config = self.log_config(name);
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
+            self.store.set_segment_limits(id, config.segment_bytes, config.segment_ms);
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }

@@ -6,6 +6,11 @@
 //! so that what happens to the machine happens to both, and the table holds medians over rounds. A
 //! first round of each workload warms up and is not counted.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench is about real time, and its threads wait as a client's do"
+)]
+
 mod consume;
 mod growth;
 mod link;

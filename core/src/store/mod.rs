@@ -610,6 +610,10 @@ impl Store {
                 for segment in log.move_start(offset) {
                     self.removals.extend(Removal::segment(&log.folder_name, segment.base));
                 }
+                let waits = log.segments.get(1).is_some_and(|second| second.base <= log.log_start);
+                if waits {
+                    self.write_now(id);
+                }
                 self.dirty.insert(id);
             }
         }

@@ -75,7 +75,8 @@ impl Store {
         }
     }
 
-    fn write_now(&mut self, id: PartitionId) {
+    /// Puts a log in line for writing, however little it has.
+    pub(super) fn write_now(&mut self, id: PartitionId) {
         self.gathering.remove(&id);
         if let Some(log) = self.logs.get_mut(&id)
             && !log.queued
@@ -139,7 +140,13 @@ impl Store {
         let Some(log) = self.logs.get_mut(&id) else { return };
         log.busy = false;
         match *result {
-            Ok(_) => advance(log),
+            Ok(_) => {
+                advance(log);
+                // Segments below the log's start that waited for this write.
+                for segment in log.move_start(log.log_start) {
+                    self.removals.extend(Removal::segment(&log.folder_name, segment.base));
+                }
+            }
             Err(error) => {
                 mark!(SegmentWriteRetried);
                 log.in_flight = 0;

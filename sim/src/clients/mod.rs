@@ -43,6 +43,8 @@ pub enum Client {
     Admin(Admin),
     /// Creates the topic first, reads everything last.
     Auditor(Auditor),
+    /// Nobody: shrinking took the client away and left its number.
+    Gone,
 }
 
 impl Client {
@@ -59,6 +61,7 @@ impl Client {
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
+            Self::Gone => {}
         }
     }
 
@@ -70,6 +73,7 @@ impl Client {
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
+            Self::Gone => {}
         }
     }
 
@@ -81,6 +85,7 @@ impl Client {
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
+            Self::Gone => {}
         }
     }
 
@@ -93,6 +98,7 @@ impl Client {
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
+            Self::Gone => true,
         }
     }
 
@@ -103,7 +109,7 @@ impl Client {
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
-            Self::Auditor(_) => {}
+            Self::Auditor(_) | Self::Gone => {}
         }
     }
 
@@ -116,6 +122,7 @@ impl Client {
             Self::Offsets(_) => "its last offset".to_owned(),
             Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
+            Self::Gone => "nothing".to_owned(),
         }
     }
 }

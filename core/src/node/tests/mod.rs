@@ -6,6 +6,7 @@ mod crash_recovery;
 mod dedup_window;
 mod end_repeated;
 mod epoch_fencing;
+mod fetch_session;
 mod hanging_transaction;
 mod looks;
 mod lso;

@@ -12,6 +12,7 @@ mod looks;
 mod lso;
 mod marker_ordering;
 mod offsets_in_transaction;
+mod one_node;
 mod protocol;
 mod retention;
 mod retention_vs_producers;

@@ -9,12 +9,14 @@
 
 mod boot;
 mod completion;
+mod configs;
 mod effects;
 #[cfg(test)]
 mod group_tests;
 mod load;
 mod message;
 mod parked;
+mod retention;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -50,7 +52,11 @@ use crate::types::PartitionId;
 /// A broker.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// The settings that hold: those of the start, and the dynamic ones over them.
     pub(crate) config: BrokerConfig,
+    static_config: BrokerConfig,
+    /// A change of settings or partition counts is being written.
+    changing: bool,
     pub(crate) now: Now,
     phase: Phase,
     boot: Boot,
@@ -94,6 +100,8 @@ impl Node {
             timers: Timers::default(),
             after_change: Vec::new(),
             next_verify: 0,
+            changing: false,
+            static_config: config.clone(),
             config,
         }
     }

@@ -404,12 +404,13 @@ impl GroupCoordinator {
         }
     }
 
-    /// The state of a group; `None` when there is no such group (or it is not coordinated here).
+    /// The state of a classic group; `None` when there is none (or it is not coordinated here).
     #[must_use]
     pub fn state(&self, group: &str) -> Option<GroupState> {
         let partition = partition_for(group, self.config.partitions);
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return None };
-        shard.group(group).map(|found| self.state_of(group, found))
+        let found = shard.group(group).filter(|found| found.consumer.is_none());
+        found.map(|found| self.state_of(group, found))
     }
 
     /// A topic is there, or has this many partitions now, as of an offset of the metadata log.

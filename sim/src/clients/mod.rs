@@ -4,6 +4,7 @@
 mod admin;
 mod auditor;
 pub(crate) mod codes;
+mod member;
 mod offsets;
 mod ops;
 mod producer;
@@ -17,6 +18,7 @@ use verdict_core::wire::Response;
 
 pub use self::admin::Admin;
 pub use self::auditor::Auditor;
+pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
@@ -39,6 +41,8 @@ pub enum Client {
     Reader(Reader),
     /// Commits and fetches group offsets.
     Offsets(OffsetKeeper),
+    /// Of a group: consumes, transforms, produces.
+    Member(Box<Member>),
     /// Does what is beside the oracles' records.
     Admin(Admin),
     /// Creates the topic first, reads everything last.
@@ -59,6 +63,7 @@ impl Client {
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
+            Self::Member(client) => client.wake(env),
         }
     }
 
@@ -70,6 +75,7 @@ impl Client {
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
+            Self::Member(client) => client.answer(env, conn, corr, response),
         }
     }
 
@@ -81,6 +87,7 @@ impl Client {
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
+            Self::Member(client) => client.cut(env, conn),
         }
     }
 
@@ -93,6 +100,7 @@ impl Client {
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
+            Self::Member(client) => client.is_done(),
         }
     }
 
@@ -103,6 +111,7 @@ impl Client {
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
+            Self::Member(client) => client.heal(env),
             Self::Auditor(_) => {}
         }
     }
@@ -116,6 +125,7 @@ impl Client {
             Self::Offsets(_) => "its last offset".to_owned(),
             Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
+            Self::Member(client) => client.waits_for(),
         }
     }
 }

@@ -83,13 +83,16 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
-        let mut clients = vec![Client::Auditor(Auditor::new(0, plan.parts, plan.groups))];
+        let later = plan.properties.iter().find(|(key, _)| key == plan::LATER_GROUP_SIZE);
+        let later = later.and_then(|(_, size)| size.parse().ok());
+        let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
                 .with_old_epochs(plan.ages_epochs),
-            brokers: vec![Broker::new(0, config)],
+            brokers: vec![Broker::new(0, config).with_later_group_size(later)],
             clients,
             phase: Phase::Create,
             phase_began_us: 0,
@@ -274,8 +277,12 @@ impl World {
         self.phase_began_us = self.env.now_us;
         while self.proving + 1 < self.clients.len() {
             self.proving += 1;
-            if let Client::Producer(producer) = &mut self.clients[self.proving] {
-                return producer.prove_now(&mut self.env);
+            match &mut self.clients[self.proving] {
+                Client::Producer(producer) => return producer.prove_now(&mut self.env),
+                Client::Member(member) if member.survives() => {
+                    return member.prove_now(&mut self.env);
+                }
+                _ => {}
             }
         }
         self.enter(Phase::Audit);

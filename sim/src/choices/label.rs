@@ -21,11 +21,13 @@ pub enum Stream {
     Clock,
     /// When nodes die.
     Crash,
+    /// When a second node recovers beside the one that lives.
+    Shadow,
 }
 
 impl Stream {
     /// How many streams there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 macro_rules! labels {
@@ -119,6 +121,8 @@ labels! {
     Stop: Crash = "node.stop",
     /// Whether the next life is a short one.
     CrashAgain: Crash = "crash.again",
+    /// Whether a second node recovers beside the one that lives.
+    Shadow: Shadow = "shadow",
 }
 
 impl Label {

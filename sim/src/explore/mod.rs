@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use verdict_core::marks::Mark;
 
-pub use self::run::{Failure, Run, faults_of, run_seed, run_world};
+pub use self::run::{Failure, Run, faults_of, history_of, run_seed, run_world};
 use crate::trace::{Trace, mix};
 
 /// What to explore.

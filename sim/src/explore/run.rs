@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::choices::Source;
+use crate::history::History;
 use crate::marks;
 use crate::oracles::{Violation, judge};
 use crate::trace::Trace;
@@ -111,6 +112,18 @@ pub fn run_seed(seed: u64, trace: Trace) -> Run {
         let plan = Plan::draw(&mut choices);
         World::new(plan, choices, trace, Pins::default())
     })
+}
+
+/// Runs one seed for its history, and what the oracles say of it.
+///
+/// # Errors
+///
+/// When there is no such world.
+pub fn history_of(seed: u64) -> Result<(Vec<Violation>, History), String> {
+    let mut choices = Source::seeded(seed);
+    let plan = Plan::draw(&mut choices);
+    let outcome = World::new(plan, choices, Trace::quiet(), Pins::default())?.run();
+    Ok((judge(&outcome.history), outcome.history))
 }
 
 /// Runs and judges a world.

@@ -55,6 +55,8 @@ pub struct Env {
     next_app: u64,
     next_offset: i64,
     operations: u64,
+    /// Partitions of the topic.
+    pub(super) parts: Part,
 }
 
 /// The wall clock's time at the beginning of every world, in ms.
@@ -81,6 +83,7 @@ impl Env {
             next_app: 1,
             next_offset: 1,
             operations: 0,
+            parts: 0,
         }
     }
 
@@ -91,6 +94,11 @@ impl Env {
 
     pub(super) fn with_old_epochs(mut self, age: bool) -> Self {
         self.epochs_to_age = age;
+        self
+    }
+
+    pub(super) const fn with_parts(mut self, parts: Part) -> Self {
+        self.parts = parts;
         self
     }
 

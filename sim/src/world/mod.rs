@@ -11,6 +11,7 @@ mod names;
 pub mod pins;
 mod plan;
 mod queue;
+mod shadow;
 
 pub use self::env::Env;
 pub use self::plan::{Plan, SWEEP_MS, base_properties, broker_config};
@@ -91,7 +92,8 @@ impl World {
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
-                .with_old_epochs(plan.ages_epochs),
+                .with_old_epochs(plan.ages_epochs)
+                .with_parts(plan.parts),
             brokers: vec![Broker::new(0, config).with_later_group_size(later)],
             clients,
             phase: Phase::Create,

@@ -110,6 +110,12 @@ impl From<&crate::group::GroupError> for ErrorCode {
             GroupError::MaxSizeReached => Self::GroupMaxSizeReached,
             GroupError::SubscribedToTopic => Self::GroupSubscribedToTopic,
             GroupError::InvalidRequest => Self::InvalidRequest,
+            GroupError::FencedMemberEpoch => Self::FencedMemberEpoch,
+            GroupError::StaleMemberEpoch => Self::StaleMemberEpoch,
+            GroupError::UnreleasedInstance => Self::UnreleasedInstanceId,
+            GroupError::UnsupportedAssignor(_) => Self::UnsupportedAssignor,
+            GroupError::InvalidRegularExpression => Self::InvalidRegularExpression,
+            GroupError::UnsupportedVersion => Self::UnsupportedVersion,
             GroupError::MetadataTooLarge => Self::OffsetMetadataTooLarge,
             GroupError::Log(code) => offsets_write_code(*code),
         }

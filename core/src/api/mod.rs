@@ -9,6 +9,7 @@ mod api_versions;
 pub(crate) mod changes;
 mod cluster;
 mod configs;
+mod consumer_groups;
 pub(crate) mod delete_records;
 pub(crate) mod fetch;
 mod group_admin;
@@ -80,6 +81,12 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         Request::SyncGroup(request) => groups::sync(node, context, request),
         Request::Heartbeat(request) => groups::heartbeat(node, &context, &request),
         Request::LeaveGroup(request) => groups::leave(node, &context, &request),
+        Request::ConsumerGroupHeartbeat(request) => {
+            consumer_groups::heartbeat(node, context, &request);
+        }
+        Request::ConsumerGroupDescribe(request) => {
+            consumer_groups::describe(node, &context, &request);
+        }
         Request::DescribeGroups(request) => group_admin::describe(node, &context, &request),
         Request::ListGroups(request) => group_admin::list(node, &context, &request),
         Request::DeleteGroups(request) => group_admin::delete(node, context, &request),
@@ -155,6 +162,8 @@ fn refuse_all(node: &mut Node, context: &Context, request: &Request) {
         | Request::JoinGroup(_)
         | Request::SyncGroup(_)
         | Request::LeaveGroup(_)
+        | Request::ConsumerGroupHeartbeat(_)
+        | Request::ConsumerGroupDescribe(_)
         | Request::DescribeGroups(_)
         | Request::ListGroups(_)
         | Request::DeleteGroups(_)

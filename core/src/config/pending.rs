@@ -4,15 +4,10 @@
 /// Their names, sorted.
 pub const PENDING: &[&str] = &[
     "default.replication.factor",
-    "group.consumer.assignment.interval.ms",
-    "group.consumer.heartbeat.interval.ms",
     "group.consumer.max.heartbeat.interval.ms",
     "group.consumer.max.session.timeout.ms",
-    "group.consumer.max.size",
-    "group.consumer.migration.policy",
     "group.consumer.min.heartbeat.interval.ms",
     "group.consumer.min.session.timeout.ms",
-    "group.consumer.session.timeout.ms",
     "log.cleaner.delete.retention.ms",
     "log.cleaner.max.compaction.lag.ms",
     "log.cleaner.min.compaction.lag.ms",

@@ -39,7 +39,9 @@ pub use self::configs::{
 pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec, check_topic_name};
 pub use self::describe::{ConfigSource, Described, Synonym};
 pub use self::error::MetaError;
-pub use self::features::{Features, SUPPORTED, SupportedFeature, TRANSACTION_VERSION};
+pub use self::features::{
+    Features, GROUP_VERSION, SUPPORTED, SupportedFeature, TRANSACTION_VERSION,
+};
 pub use self::ids::IdSource;
 
 /// Producer ids in one block.

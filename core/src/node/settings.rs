@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use super::Node;
 use crate::batch::TimestampType;
 use crate::config::{BrokerConfig, Durability, PROPERTIES};
-use crate::group::GroupConfig;
+use crate::group::{ConsumerConfig, GroupConfig};
 use crate::meta::{MetaConfig, TopicSettings};
 use crate::partition::LogConfig;
 use crate::store::{self, StoreConfig};
@@ -44,7 +44,19 @@ pub(super) fn group(config: &BrokerConfig) -> GroupConfig {
         session_timeout_min_ms: config.group_min_session_timeout_ms,
         session_timeout_max_ms: config.group_max_session_timeout_ms,
         members_max: usize::try_from(config.group_max_size).unwrap_or(0),
+        consumer: consumer(config),
         entropy: config.entropy,
+    }
+}
+
+fn consumer(config: &BrokerConfig) -> ConsumerConfig {
+    ConsumerConfig {
+        session_timeout_ms: config.group_consumer_session_timeout_ms,
+        heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms,
+        members_max: usize::try_from(config.group_consumer_max_size).unwrap_or(0),
+        assignment_interval_ms: config.group_consumer_assignment_interval_ms,
+        regex_refresh_interval_ms: config.group_consumer_regex_refresh_interval_ms,
+        migration: config.group_consumer_migration_policy,
     }
 }
 

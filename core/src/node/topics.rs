@@ -50,7 +50,10 @@ impl Node {
     pub(super) fn metadata_persisted(&mut self, records: &[Bytes], base_offset: Offset) {
         for (record, offset) in records.iter().zip(base_offset..) {
             match self.meta.replay(offset, record) {
-                Ok(change) => self.metadata_changed(change),
+                Ok(change) => {
+                    self.tell_groups(&change, offset);
+                    self.metadata_changed(change);
+                }
                 Err(error) => self.fault(alloc::format!("a metadata record is damaged: {error}")),
             }
         }
@@ -65,6 +68,26 @@ impl Node {
         }
         self.boot_record_failed();
         self.topics_changed();
+    }
+
+    /// Consumer groups are told of topics that come, grow and go.
+    fn tell_groups(&mut self, change: &MetaChange, at: Offset) {
+        match change {
+            MetaChange::PartitionCreated { id, topic } => {
+                // Partitions are created in the order of their numbers.
+                self.group.topic_changed(&topic.topic, id.topic_id, id.partition + 1, at);
+            }
+            MetaChange::TopicDeleted { id, .. } => self.group.topic_gone(*id, at),
+            _ => {}
+        }
+    }
+
+    /// Consumer groups are told of the topics there are, when the metadata log has been read.
+    pub(super) fn tell_groups_all(&mut self) {
+        let at = self.partitions.get(&PartitionId::METADATA).map_or(0, Partition::high_watermark);
+        for topic in self.meta.topics() {
+            self.group.topic_changed(&topic.name, topic.id, topic.partitions, at);
+        }
     }
 
     fn metadata_changed(&mut self, change: MetaChange) {

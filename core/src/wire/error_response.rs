@@ -56,6 +56,8 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
         | Request::DescribeGroups(_)
         | Request::ListGroups(_)
         | Request::DeleteGroups(_)
+        | Request::ConsumerGroupHeartbeat(_)
+        | Request::ConsumerGroupDescribe(_)
         | Request::OffsetDelete(_) => {
             return groups::error_response(request, version, error);
         }

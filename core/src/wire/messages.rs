@@ -32,6 +32,8 @@ macro_rules! generated_messages {
             DescribeProducers DescribeProducersRequestData DescribeProducersResponseData,
             DescribeTransactions DescribeTransactionsRequestData DescribeTransactionsResponseData,
             ListTransactions ListTransactionsRequestData ListTransactionsResponseData,
+            ConsumerGroupHeartbeat ConsumerGroupHeartbeatRequestData ConsumerGroupHeartbeatResponseData,
+            ConsumerGroupDescribe ConsumerGroupDescribeRequestData ConsumerGroupDescribeResponseData,
             OffsetForLeaderEpoch OffsetForLeaderEpochRequestData OffsetForLeaderEpochResponseData,
             DescribeAcls DescribeAclsRequestData DescribeAclsResponseData,
             CreateAcls CreateAclsRequestData CreateAclsResponseData,

@@ -51,6 +51,10 @@ pub enum Request {
     LeaveGroup(kafka::LeaveGroupRequestData),
     /// DescribeGroups, of classic groups.
     DescribeGroups(kafka::DescribeGroupsRequestData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(kafka::ConsumerGroupHeartbeatRequestData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(kafka::ConsumerGroupDescribeRequestData),
     /// ListGroups.
     ListGroups(kafka::ListGroupsRequestData),
     /// OffsetDelete.

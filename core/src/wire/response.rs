@@ -51,6 +51,10 @@ pub enum Response {
     LeaveGroup(kafka::LeaveGroupResponseData),
     /// DescribeGroups, of classic groups.
     DescribeGroups(kafka::DescribeGroupsResponseData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(kafka::ConsumerGroupHeartbeatResponseData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(kafka::ConsumerGroupDescribeResponseData),
     /// ListGroups.
     ListGroups(kafka::ListGroupsResponseData),
     /// OffsetDelete.

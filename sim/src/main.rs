@@ -8,8 +8,12 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
-use verdict_sim::explore::{Exploration, Failure, Summary, explore, explore_until, run_seed};
+use verdict_sim::explore::{
+    Exploration, Failure, Summary, explore, explore_until, history_of, run_seed,
+};
+use verdict_sim::history::History;
 use verdict_sim::nightly::{Nightly, worst};
+use verdict_sim::oracles::judge;
 use verdict_sim::record::RecordedRun;
 use verdict_sim::report::{averages, speed};
 use verdict_sim::save::{commit, save_seed, save_shrunk, shrunk_name};
@@ -111,6 +115,17 @@ enum Command {
               default_missing_value = "events")]
         trace: Option<TraceOf>,
     },
+    /// Prints what the clients of a seed saw, as JSON lines.
+    History {
+        /// The seed.
+        #[arg(long)]
+        seed: u64,
+    },
+    /// Judges a history of JSON lines, of this simulator or of any broker.
+    Judge {
+        /// The file.
+        file: PathBuf,
+    },
     /// Prints one hash over many seeds, to be compared between processes.
     Hash {
         /// How many seeds.
@@ -168,6 +183,8 @@ fn main() -> ExitCode {
             explore_and_report(plan, save.as_deref())
         }
         Command::Run { seed, trace } => run_one(seed, trace),
+        Command::History { seed } => print_history(seed),
+        Command::Judge { file } => judge_file(&file),
         Command::Replay { files, trace } => replay(&files, trace),
         Command::Shrink { file, time_limit_s, to } => {
             shrink_file(&file, Duration::from_secs(time_limit_s), to)
@@ -283,6 +300,22 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
     }
 }
 
+fn print_history(seed: u64) -> ExitCode {
+    match history_of(seed) {
+        Ok((_, history)) => match history.write_json_lines(&mut std::io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("the history could not be written: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn run_canary(save: Option<&Path>) -> ExitCode {
     if let Some(silent) = verdict_sim::canary::complaint() {
         println!("CANARY: {silent}");
@@ -300,6 +333,29 @@ fn run_canary(save: Option<&Path>) -> ExitCode {
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS
+}
+
+/// Prints what the oracles find in a file, one finding a line.
+fn judge_file(file: &Path) -> ExitCode {
+    let read = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let history =
+        read.and_then(|text| History::from_json_lines(&text).map_err(|error| error.to_string()));
+    match history {
+        Err(why) => {
+            eprintln!("{}: {why}", file.display());
+            ExitCode::FAILURE
+        }
+        Ok(history) => {
+            let found = judge(&history);
+            found.iter().for_each(|violation| println!("{violation}"));
+            println!("{} events, {} findings", history.entries.len(), found.len());
+            if found.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(Failure::Violations(found).exit_code())
+            }
+        }
+    }
 }
 
 fn run_one(seed: u64, trace: Option<TraceOf>) -> ExitCode {

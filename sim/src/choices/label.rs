@@ -147,6 +147,8 @@ labels! {
     Stop: Fault = "node.stop",
     /// The node comes back with a higher level of a feature.
     Upgrade: Fault = "node.upgrade",
+    /// Whether a second node recovers beside the one that lives.
+    Shadow: Detail = "shadow",
 }
 
 impl Label {

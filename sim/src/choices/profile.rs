@@ -76,12 +76,19 @@ faults! {
     /// A bit of the records turns while the node is down, once: the only copy is destroyed, which
     /// has to be found; the rate is of restarts.
     Rot = "bit rot", most 10_000;
+    /// No fault: a second node recovers from what is durable, beside the one that lives; the rate
+    /// is of inputs.
+    Shadow = "shadow recovery", most 30;
 }
 
 impl Fault {
     /// One seed in how many has it: what destroys the only copy also ends most of the run.
     const fn rarity(self) -> u32 {
-        if matches!(self, Self::Rot) { 40 } else { 2 }
+        match self {
+            Self::Rot => 40,
+            Self::Shadow => 4,
+            _ => 2,
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
-pub(crate) use self::requests::code_of;
+pub(crate) use self::requests::{code_of, fetch, read_fetch};
 use crate::world::Env;
 
 /// The one topic of a world's clients.

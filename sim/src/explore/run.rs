@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::choices::{Recording, Source};
+use crate::history::History;
 use crate::marks;
 use crate::oracles::{Violation, judge};
 use crate::trace::{Trace, hash_bytes};
@@ -149,6 +150,20 @@ pub fn plan_of(recording: &Recording, cuts: &Cuts) -> Plan {
 #[must_use]
 pub fn config_hash(plan: &Plan) -> u64 {
     hash_bytes(format!("{plan:?}").as_bytes())
+}
+
+/// Runs one seed for its history, and what the oracles say of it.
+///
+/// # Errors
+///
+/// When there is no such world.
+pub fn history_of(seed: u64) -> Result<(Vec<Violation>, History), String> {
+    let mut choices = Source::seeded(seed);
+    let plan = Plan::draw(&mut choices);
+    let mut world = World::new(plan, choices, Trace::quiet(), Pins::default())?;
+    world.run();
+    let outcome = world.outcome();
+    Ok((judge(&outcome.history), outcome.history))
 }
 
 /// Runs and judges a world.

@@ -13,6 +13,7 @@ use super::env::{EPOCH_MS, Env};
 use super::names::{answer_numbers, api_name};
 use super::pins::Act;
 use super::queue::Happening;
+use super::shadow;
 use crate::choices::{Choices, Fault, Label};
 use crate::disk::{DiskFault, SimDisk, op_name, op_path};
 use crate::history::Event;
@@ -321,11 +322,22 @@ impl Broker {
             return self.crash(env, back_us);
         }
         self.plan_tick(env);
+        if env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
+            self.recover_beside(env);
+        }
         self.next_requests(env);
         if stops && !matches!(self.stopping, Stopping::Asked) {
             self.stopping = Stopping::Asked;
             self.say(env, || "is to stop".to_owned());
             self.handle(env, Input::Stop);
+        }
+    }
+
+    /// What another node would serve, had this one lost power now.
+    fn recover_beside(&self, env: &mut Env) {
+        let wall_ms = self.now(env).wall_ms;
+        for event in shadow::recover(&self.config, &self.disk, wall_ms, env.parts) {
+            env.history.push(env.now_us, 0, event);
         }
     }
 

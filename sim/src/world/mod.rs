@@ -12,6 +12,7 @@ mod names;
 pub mod pins;
 mod plan;
 mod queue;
+mod shadow;
 
 pub use self::cuts::Cuts;
 pub use self::env::Env;
@@ -97,7 +98,8 @@ impl World {
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
-                .with_old_epochs(plan.ages_epochs),
+                .with_old_epochs(plan.ages_epochs)
+                .with_parts(plan.parts),
             brokers: vec![broker],
             clients,
             phase: Phase::Create,

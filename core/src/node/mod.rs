@@ -72,6 +72,7 @@ pub struct Node {
     /// What waits for closed turns that are not persisted yet, oldest first.
     unpersisted: VecDeque<(TurnId, Vec<Completion>)>,
     pub(crate) waiting: Waiting,
+    pub(crate) fetch_sessions: api::FetchSessions,
     pub(crate) reads: BTreeMap<ReadId, api::ReadPurpose>,
     pub(crate) timers: Timers,
     after_change: Vec<AfterChange>,
@@ -96,6 +97,7 @@ impl Node {
             open_turn: Vec::new(),
             unpersisted: VecDeque::new(),
             waiting: Waiting::default(),
+            fetch_sessions: api::FetchSessions::default(),
             reads: BTreeMap::new(),
             timers: Timers::default(),
             after_change: Vec::new(),

@@ -6,12 +6,15 @@
 //! transaction is closed everything is read, and the oracles judge.
 
 mod broker;
+mod cuts;
 mod env;
 mod names;
 pub mod pins;
 mod plan;
 mod queue;
+mod shadow;
 
+pub use self::cuts::Cuts;
 pub use self::env::Env;
 pub use self::plan::{Plan, SWEEP_MS, base_properties, broker_config};
 
@@ -88,11 +91,16 @@ impl World {
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
+        let mut broker = Broker::new(0, config).with_later_group_size(later);
+        if plan.lying_disk {
+            broker.disk.lie();
+        }
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
-                .with_old_epochs(plan.ages_epochs),
-            brokers: vec![Broker::new(0, config).with_later_group_size(later)],
+                .with_old_epochs(plan.ages_epochs)
+                .with_parts(plan.parts),
+            brokers: vec![broker],
             clients,
             phase: Phase::Create,
             phase_began_us: 0,
@@ -103,8 +111,7 @@ impl World {
     }
 
     /// Runs to the end.
-    #[must_use]
-    pub fn run(mut self) -> Outcome {
+    pub fn run(&mut self) {
         crate::marks::install();
         for broker in &mut self.brokers {
             broker.start(&mut self.env);
@@ -128,6 +135,11 @@ impl World {
             self.happen(happening);
             self.advance();
         }
+    }
+
+    /// How the run went, to its end or to the panic that ended it.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
         Outcome {
             inputs: self.brokers.iter().map(|broker| broker.inputs).sum(),
             lives: self.brokers.iter().map(|broker| u64::from(broker.life)).sum(),
@@ -252,7 +264,7 @@ impl World {
         let now_us = self.env.now_us;
         self.env.trace.event(now_us, What::Phase, [phase as u64, 0, 0, 0]);
         if self.env.trace.wants_lines() {
-            self.env.trace.line(now_us, "world", &format!("{phase:?}"));
+            self.env.trace.heading(now_us, "world", &format!("{phase:?}"));
         }
     }
 

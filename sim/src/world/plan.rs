@@ -31,6 +31,8 @@ pub struct Plan {
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
+    /// The disk acknowledges syncs that it does not do: the canary, which has to be found.
+    pub lying_disk: bool,
 }
 
 /// Milliseconds between sweeps for transactions that timed out, in every world.
@@ -140,6 +142,7 @@ impl Plan {
             ages_epochs,
             pipeline,
             timeout_ms,
+            lying_disk: false,
         }
     }
 }
@@ -166,6 +169,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
+        let choices = &mut choices.of(client);
         let kind = match choices.below(Label::ClientKind, 5) {
             // A client learns from ApiVersions that the cluster is of old, nearly always.
             0 | 1 if version == 2 || choices.below(Label::ClientKind, 8) == 7 => ProducerKind::V2,
@@ -202,17 +206,17 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     }
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
-        let pace_ms = 20 + u64::from(choices.below(Label::Size, 200));
+        let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
         clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
-        let commits = choices.below(Label::ClientKind, 2) == 1;
+        let commits = choices.of(client).below(Label::ClientKind, 2) == 1;
         clients.push(Client::Offsets(OffsetKeeper::new(client, group, commits, common)));
     }
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
-        let trims = choices.below(Label::ClientKind, 4) == 3;
+        let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
@@ -277,10 +281,10 @@ fn draw_members(
 }
 
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
-fn draw_delivery_timeout(choices: &mut Source) -> u64 {
+fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
 }
 
-fn draw_produce_timeout(choices: &mut Source) -> i32 {
+fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {
     [5_000, 5_000, 5_000, 60][choices.below(Label::Property, 4) as usize]
 }

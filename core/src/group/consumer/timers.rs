@@ -1,5 +1,6 @@
 //! Time is over for a member of a consumer group.
 
+use super::decide::Plan;
 use super::leave::Leaving;
 use super::member::MemberState;
 use crate::group::classic::TimerKey;
@@ -19,12 +20,25 @@ pub(in crate::group) enum Alarm {
     Sync,
 }
 
+impl Alarm {
+    const ALL: [Self; 4] = [Self::Session, Self::Rebalance, Self::Join, Self::Sync];
+}
+
 /// What is done with a deadline; times in ms from now.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Setting {
     Off,
     In(i32),
     InUnlessSet(i32),
+}
+
+impl Plan<'_> {
+    /// Nothing is waited for of a member any more.
+    pub(super) fn silence(&mut self, member: &MemberId) {
+        for alarm in Alarm::ALL {
+            self.alarm(alarm, member, None);
+        }
+    }
 }
 
 impl GroupCoordinator {

@@ -4,7 +4,7 @@ use super::decide::Plan;
 use super::leave::Leaving;
 use super::member::MemberState;
 use crate::group::classic::TimerKey;
-use crate::group::{GroupCoordinator, GroupId, MemberId, Phase};
+use crate::group::{GroupCoordinator, GroupId, MemberId, group_in};
 use crate::time::Now;
 
 /// What a member of a consumer group has a deadline for.
@@ -52,8 +52,7 @@ impl GroupCoordinator {
         member: &MemberId,
         setting: Setting,
     ) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         let key = || TimerKey::Consumer(alarm, member.clone());
         let slot = (alarm, member.clone());
         if matches!(setting, Setting::InUnlessSet(_)) && found.alarms.contains_key(&slot) {
@@ -71,8 +70,7 @@ impl GroupCoordinator {
 
     /// All deadlines of a group go.
     pub(in crate::group) fn drop_alarms(&mut self, partition: i32, id: &GroupId) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         for ((alarm, member), at) in core::mem::take(&mut found.alarms) {
             self.timers.cancel(at, id, TimerKey::Consumer(alarm, member));
         }
@@ -87,9 +85,7 @@ impl GroupCoordinator {
         alarm: Alarm,
         member: &MemberId,
     ) {
-        if let Some(Phase::Active(shard)) = self.shards.get_mut(&partition)
-            && let Some(found) = shard.group_mut(id)
-        {
+        if let Some(found) = group_in(&mut self.shards, partition, id) {
             found.alarms.remove(&(alarm, member.clone()));
         }
         // Nobody waits for it, and a group or a member that is gone needs nothing.

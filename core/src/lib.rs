@@ -41,6 +41,7 @@ pub mod marks;
 pub mod meta;
 pub mod node;
 pub mod partition;
+mod pattern;
 pub mod store;
 #[cfg(test)]
 mod testing;

@@ -153,6 +153,8 @@ marks! {
     CheckpointDone = "store.checkpoint.done",
     /// A checkpoint was given up and is to be tried again.
     CheckpointRetried = "store.checkpoint.retried",
+    /// A log changed without a record: its snapshot stays.
+    SnapshotKept = "store.checkpoint.snapshot_kept",
     /// There was no good checkpoint file.
     RecoveryNoCheckpoint = "store.recovery.no_checkpoint",
     /// Turns were replayed from the journal.

@@ -1,4 +1,4 @@
-//! The file lanes: one worker each for the journal and for everything else.
+//! The file lanes: one worker each for the journal, for syncs, and for everything else.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
 //! beside each other. What takes less time than the way to a lane is done on the node's thread. The
@@ -18,15 +18,16 @@ use crate::serve::Phase;
 /// Bytes of a write that is performed rather than handed over.
 const BRIEF_BYTES_MAX: usize = 64 * 1024;
 
-/// The way to both lanes; they end when it is dropped.
+/// The way to the lanes; they end when it is dropped.
 pub(crate) struct Lanes {
     files: Arc<dyn Files>,
     journal: mpsc::UnboundedSender<(Ticket, FileOp)>,
     data: mpsc::UnboundedSender<(Ticket, FileOp)>,
+    sync: mpsc::UnboundedSender<(Ticket, FileOp)>,
 }
 
 impl Lanes {
-    /// Starts both lanes. Results go to `done`.
+    /// Starts the lanes. Results go to `done`.
     pub(crate) fn start(
         files: &Arc<dyn Files>,
         done: &mpsc::UnboundedSender<Urgent>,
@@ -34,12 +35,13 @@ impl Lanes {
     ) -> std::io::Result<(Self, Vec<Worker>)> {
         let (journal, journal_ops) = mpsc::unbounded_channel();
         let (data, data_ops) = mpsc::unbounded_channel();
+        let (sync, sync_ops) = mpsc::unbounded_channel();
         let mut workers = Vec::new();
-        for (name, ops) in [("journal", journal_ops), ("data", data_ops)] {
+        for (name, ops) in [("journal", journal_ops), ("data", data_ops), ("sync", sync_ops)] {
             let work = run(Arc::clone(files), ops, done.clone(), phase.clone());
             workers.push(rt::dedicated(name, work)?);
         }
-        Ok((Self { files: Arc::clone(files), journal, data }, workers))
+        Ok((Self { files: Arc::clone(files), journal, data, sync }, workers))
     }
 
     /// Performs an operation at once, if that takes less than handing it over, or queues it.
@@ -53,6 +55,7 @@ impl Lanes {
         let lane = match op.lane() {
             Lane::Journal => &self.journal,
             Lane::Data => &self.data,
+            Lane::Sync => &self.sync,
         };
         // A lane is gone only when the broker is being killed; then nobody waits for the result.
         lane.send((ticket, op)).unwrap_or(());

@@ -57,6 +57,7 @@ impl Node {
                 }
             }
             StoreEvent::CheckpointDue => self.checkpoint(),
+            StoreEvent::SnapshotWanted { id } => self.snapshot_for_checkpoint(id),
             StoreEvent::Stopped => self.stopped(),
             StoreEvent::Fault(reason) => self.fault(reason),
         }

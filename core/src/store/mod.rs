@@ -28,6 +28,7 @@ mod frame;
 pub mod fuzz;
 mod journal;
 mod log;
+mod log_files;
 mod read;
 mod recover_log;
 pub mod recovered;
@@ -191,6 +192,11 @@ pub enum StoreEvent {
     },
     /// The node is to call [`Store::begin_checkpoint`].
     CheckpointDue,
+    /// A checkpoint describes this log: the node is to call [`Store::snapshot_taken`].
+    SnapshotWanted {
+        /// The log.
+        id: PartitionId,
+    },
     /// The last checkpoint is durable; nothing is in flight.
     Stopped,
     /// Something must not go on: a failed sync (every append fails from here on), or damage.
@@ -208,9 +214,16 @@ pub enum ReadOutcome {
     Error(StorageError),
 }
 
-/// A log's part of a checkpoint, as [`Store::begin_checkpoint`] takes it: the partition, the
-/// offset up to which the snapshot describes it, the snapshot file's bytes, the leader epochs.
-pub type LogSnapshot = (PartitionId, Offset, Bytes, Vec<(i32, Offset)>);
+/// What the node adds to a log's part of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LogSnapshot {
+    /// The offset up to which the snapshot describes the log.
+    pub offset: Offset,
+    /// The snapshot file's bytes.
+    pub bytes: Bytes,
+    /// The leader epochs with their first offsets.
+    pub leader_epochs: Vec<(i32, Offset)>,
+}
 
 /// What a file operation in flight is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,8 +234,6 @@ enum Purpose {
     Read(ReadId),
     Checkpoint,
     Recovery,
-    /// Nobody waits for it.
-    Tidy,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -251,10 +262,10 @@ pub struct Store {
     cache: Cache,
     /// Logs with batches (or a folder) to write; the order they became so.
     to_write: VecDeque<PartitionId>,
-    /// Logs with too little to write yet.
-    gathering: BTreeSet<PartitionId>,
     writes_in_flight: u32,
     removals: VecDeque<Removal>,
+    /// Folders that are to be removed, and how often.
+    removing_folders: BTreeMap<String, u32>,
     removing: bool,
     reads: BTreeMap<ReadId, PendingRead>,
     next_read: u64,
@@ -290,9 +301,9 @@ impl Store {
             damaged: BTreeSet::new(),
             folders: BTreeMap::new(),
             to_write: VecDeque::new(),
-            gathering: BTreeSet::new(),
             writes_in_flight: 0,
             removals: VecDeque::new(),
+            removing_folders: BTreeMap::new(),
             removing: false,
             reads: BTreeMap::new(),
             next_read: 1,
@@ -412,13 +423,6 @@ impl Store {
         self.pump();
     }
 
-    /// Logs that changed since the last checkpoint began: what [`Store::begin_checkpoint`] wants
-    /// snapshots of.
-    #[must_use]
-    pub fn dirty_logs(&self) -> Vec<PartitionId> {
-        self.dirty.iter().copied().collect()
-    }
-
     /// Whether there is such a log, served or too damaged to be. What is damaged must never be
     /// taken for missing, and made anew.
     #[must_use]
@@ -439,7 +443,7 @@ impl Store {
     }
 
     /// Adds an entry to a log's transaction index. To be called when the marker is persisted,
-    /// before the next [`Store::begin_checkpoint`]; one that is there already is skipped.
+    /// before the next [`Store::snapshot_taken`]; one that is there already is skipped.
     pub fn record_aborted(&mut self, id: PartitionId, aborted: &AbortedTxn) {
         if self.logs.get_mut(&id).is_some_and(|log| log.record_aborted(aborted)) {
             self.dirty.insert(id);
@@ -489,9 +493,9 @@ impl Store {
             Some(Purpose::Writeback(id)) => self.write_done(now.at, id, &result),
             Some(Purpose::Removal) => self.removal_done(now.at, &result),
             Some(Purpose::Read(id)) => self.read_done(id, result),
-            Some(Purpose::Checkpoint) => self.checkpoint_op_done(now.at, &result),
+            Some(Purpose::Checkpoint) => self.checkpoint_op_done(now.at, ticket, &result),
             Some(Purpose::Recovery) => self.recovery_answer(now.at, result),
-            Some(Purpose::Tidy) | None => {}
+            None => {}
         }
         self.pump();
     }
@@ -635,10 +639,12 @@ impl Store {
         let Some(log) = self.logs.remove(&id) else { return };
         self.cache.dropped(&log);
         self.dirty.remove(&id);
-        self.gathering.remove(&id);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.forget(id);
+        }
         self.root_dirty = true;
         self.folders.remove(&log.folder_name);
-        self.removals.push_back(Removal::folder(id.topic_id, log.folder_name));
+        self.remove_folder(Removal::folder(id.topic_id, log.folder_name));
     }
 
     fn report_failed_turns(&mut self) {
@@ -666,10 +672,11 @@ impl Store {
         self.retry_at.get_or_insert(now.after_ms(self.config.retry_ms));
     }
 
-    fn emit(&mut self, purpose: Purpose, op: FileOp) {
+    fn emit(&mut self, purpose: Purpose, op: FileOp) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.in_flight.insert(ticket, purpose);
         self.ops.push_back((ticket, op));
+        ticket
     }
 }

@@ -1,5 +1,6 @@
 //! The start of one log: what the checkpoint says of it, or all of its bytes.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -96,6 +97,8 @@ pub(super) struct RecoverLog {
     snapshot: Option<(Offset, Bytes)>,
     tail: Vec<BatchSummary>,
     damage: Option<String>,
+    /// The names in its folder.
+    names: BTreeSet<String>,
 }
 
 impl RecoverLog {
@@ -118,6 +121,7 @@ impl RecoverLog {
             snapshot: None,
             tail: Vec::new(),
             damage: None,
+            names: BTreeSet::new(),
             plan,
         }
     }
@@ -158,11 +162,12 @@ impl RecoverLog {
         let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
         let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
         let folder = self.folder.as_str();
-        let (bases, sizes, snapshots, epochs) = script.run(|script| {
+        let (names, bases, sizes, snapshots, epochs) = script.run(|script| {
+            let names: BTreeSet<String> = script.list(folder)?.into_iter().collect();
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
-            for name in script.list(folder)? {
-                let Some((kind, offset)) = Kind::parse(&name) else { continue };
+            for name in &names {
+                let Some((kind, offset)) = Kind::parse(name) else { continue };
                 let stray = match (&images, kind) {
                     (_, Kind::Snapshot) => offset > end,
                     (Some(images), _) => images.iter().all(|image| image.base != offset),
@@ -182,10 +187,14 @@ impl RecoverLog {
                     sizes.push(script.length(&Kind::Log.path(folder, *base))?.unwrap_or(0));
                 }
             }
-            let path = files::in_folder(folder, files::LEADER_EPOCHS);
-            let epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
-            Ok((bases, sizes, snapshots, epochs))
+            let mut epochs = None;
+            if images.is_none() {
+                let path = files::in_folder(folder, files::LEADER_EPOCHS);
+                epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
+            }
+            Ok((names, bases, sizes, snapshots, epochs))
         })?;
+        self.names = names;
         self.log.snapshots = snapshots;
         self.log.snapshots.sort_unstable();
         self.log.folder = Folder::Present { durable: true };
@@ -227,7 +236,8 @@ impl RecoverLog {
             return Ok(());
         };
         let folder = self.folder.as_str();
-        let loaded = script.run(|script| load_segment(script, folder, &image))?;
+        let names = &self.names;
+        let loaded = script.run(|script| load_segment(script, folder, names, &image))?;
         if loaded.length < image.size {
             self.damage.get_or_insert_with(|| {
                 format!(
@@ -247,10 +257,12 @@ impl RecoverLog {
         let image = self.plan.image.as_ref().and_then(|image| image.snapshot);
         if let Some(image) = image {
             let path = Kind::Snapshot.path(&self.folder, image.offset);
-            let bytes = script.run(|script| script.read_all(&path, SMALL_FILE_BYTES_MAX))?;
-            let whole = bytes.filter(|bytes| bytes.len() == image.file.length as usize);
-            match whole.filter(|bytes| image.file.matching(bytes).is_some()) {
-                Some(bytes) if image.offset == self.log.log_end => {
+            // A byte more, to see whether there is one.
+            let length = image.file.length.saturating_add(1);
+            let bytes = script.run(|script| script.read(&path, 0, length))?;
+            let whole = bytes.len() == image.file.length as usize;
+            match image.file.matching(&bytes).filter(|_| whole) {
+                Some(_) if image.offset == self.log.log_end => {
                     self.log.snapshot = Some(image);
                     self.snapshot = Some((image.offset, bytes));
                 }
@@ -438,6 +450,7 @@ struct LoadedSegment {
 fn load_segment(
     script: &mut Script,
     folder: &str,
+    names: &BTreeSet<String>,
     image: &SegmentImage,
 ) -> Result<LoadedSegment, Stop> {
     let path = Kind::Log.path(folder, image.base);
@@ -448,7 +461,11 @@ fn load_segment(
     let mut indexes = Vec::new();
     for (kind, file) in SEGMENT_KINDS[1..].iter().zip([image.index, image.time, image.txn]) {
         let path = kind.path(folder, image.base);
-        let bytes = script.read_all(&path, SMALL_FILE_BYTES_MAX)?.unwrap_or_default();
+        let mut bytes = Bytes::new();
+        if names.contains(path.name()) {
+            // A byte more, to see whether there is one.
+            bytes = script.read(&path, 0, file.length.saturating_add(1))?;
+        }
         let good = file.matching(&bytes).map(IndexFile::read);
         if good.is_some() && bytes.len() > file.length as usize {
             script.ask(FileOp::Truncate { path, length: u64::from(file.length) })?;

@@ -175,6 +175,15 @@ impl State {
             }
             FileOp::Sync { path } => self.find(path.as_str())?.sync(),
             FileOp::SyncFolder { folder } => self.sync_folder(folder.as_str()),
+            FileOp::SyncAll { files, folders } => {
+                for path in files {
+                    // One that is absent is no error.
+                    self.find(path.as_str()).map_or((), Contents::sync);
+                }
+                for folder in folders {
+                    self.sync_folder(folder.as_str());
+                }
+            }
             FileOp::Truncate { path, length } => {
                 let length = place(length)?;
                 self.find(path.as_str())?.change(Change::Resize { length });

@@ -143,6 +143,8 @@ labels! {
     Upgrade: Fault = "node.upgrade",
     /// Whether a second node recovers beside the one that lives.
     Shadow: Detail = "shadow",
+    /// Which files of a failed sync of many were synced.
+    PartialSync: Detail = "disk.sync.partial",
 }
 
 impl Label {

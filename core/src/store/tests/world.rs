@@ -10,7 +10,7 @@ use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
 use crate::store::block::Block;
 use crate::store::testing::FakeDisk;
 use crate::store::{
-    Durability, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig, StoreEvent,
+    Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig, StoreEvent,
 };
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicId, TopicPartition};
@@ -81,7 +81,7 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) config: StoreConfig,
     pub(super) now: Now,
-    lanes: [VecDeque<(Ticket, FileOp)>; 2],
+    lanes: [VecDeque<(Ticket, FileOp)>; 3],
     /// What is persisted.
     pub(super) confirmed: State,
     /// What the node's memory says: persisted and pending turns.
@@ -105,7 +105,7 @@ impl World {
             store: Store::new(config),
             config,
             now: Now { at: Timestamp(0), wall_ms: 0 },
-            lanes: [VecDeque::new(), VecDeque::new()],
+            lanes: Default::default(),
             confirmed: State::new(),
             memory: State::new(),
             pending: VecDeque::new(),
@@ -168,7 +168,12 @@ impl World {
             if let Some(event) = self.store.poll_event() {
                 self.event(event);
             } else if let Some((ticket, op)) = self.store.poll_op() {
-                self.lanes[usize::from(op.lane() == Lane::Data)].push_back((ticket, op));
+                let lane = match op.lane() {
+                    Lane::Journal => 0,
+                    Lane::Data => 1,
+                    Lane::Sync => 2,
+                };
+                self.lanes[lane].push_back((ticket, op));
             } else {
                 return;
             }
@@ -202,13 +207,14 @@ impl World {
                 self.reads.insert(id, result);
             }
             StoreEvent::CheckpointDue => {
-                let snapshots = self.store.dirty_logs().into_iter().map(|id| {
-                    let end = self.store.log_range(id).unwrap().1;
-                    (id, end, Bytes::from(alloc::format!("snapshot at {end}")), alloc::vec![(0, 0)])
-                });
-                let snapshots = snapshots.collect();
-                self.store.begin_checkpoint(snapshots);
+                self.store.begin_checkpoint();
                 self.checkpoints += 1;
+            }
+            StoreEvent::SnapshotWanted { id } => {
+                let offset = self.store.log_range(id).unwrap().1;
+                let bytes = Bytes::from(alloc::format!("snapshot at {offset}"));
+                let snapshot = LogSnapshot { offset, bytes, leader_epochs: alloc::vec![(0, 0)] };
+                self.store.snapshot_taken(id, Some(snapshot));
             }
             StoreEvent::Stopped => self.stopped = true,
             StoreEvent::Fault(reason) => self.faults.push(reason),
@@ -252,7 +258,7 @@ impl World {
     pub(super) fn settle(&mut self) {
         self.poll();
         self.flush();
-        while self.step(0, None) || self.step(1, None) {}
+        while (0..3).any(|lane| self.step(lane, None)) {}
     }
 
     pub(super) fn pass(&mut self, ms: u64) {
@@ -275,7 +281,7 @@ impl World {
 
     /// The process goes, the page cache stays.
     pub(super) fn begin_life(&mut self) {
-        self.lanes = [VecDeque::new(), VecDeque::new()];
+        self.lanes = Default::default();
         let pending: Vec<_> = self.pending.drain(..).map(|(_, changes)| changes).collect();
         self.maybe.push(pending);
         self.recovered.clear();

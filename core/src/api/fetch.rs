@@ -17,7 +17,7 @@ use kacrab_protocol::generated::fetch_response::{
 };
 
 use super::Context;
-use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Told};
+use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Limits, Told};
 use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
 use crate::error::ErrorCode;
@@ -591,6 +591,10 @@ fn key(topic: &Topic, part: &Part) -> Key {
 /// The id of the session that begins with this answer; 0 when there is no room for it.
 fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
     let slots = usize::try_from(node.config.max_incremental_fetch_session_cache_slots);
+    let limits = Limits {
+        slots: slots.unwrap_or(0),
+        eviction_ms: node.config.verdict_fetch_session_eviction_ms,
+    };
     let now_ms = node.now.at.as_ms();
     let parts = fetch.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(move |part| {
@@ -600,7 +604,7 @@ fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
         })
     });
     let by_id = fetch.context.version >= BY_ID;
-    node.fetch_sessions.create(now_ms, slots.unwrap_or(0), by_id, parts)
+    node.fetch_sessions.create(now_ms, limits, by_id, parts)
 }
 
 /// Drops what the session's client knows already.

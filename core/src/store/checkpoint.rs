@@ -30,9 +30,9 @@ use crate::time::Timestamp;
 use crate::types::{Offset, PartitionId};
 
 /// Logs that are asked about, or wait for their segment, at most.
-const LOGS_IN_WORK_MAX: usize = 64;
+const LOGS_IN_WORK_MAX: usize = 16;
 /// Operations of a checkpoint under way at most, but for those of one log.
-const OPS_IN_FLIGHT_MAX: usize = 256;
+const OPS_IN_FLIGHT_MAX: usize = 64;
 /// Snapshots kept per log, as Apache Kafka keeps them.
 const SNAPSHOTS_KEPT: usize = 2;
 
@@ -275,7 +275,7 @@ impl Store {
         loop {
             let Some(checkpoint) = self.checkpoint.as_mut() else { return };
             let Stage::Tidy(at) = &mut checkpoint.stage else { return };
-            if checkpoint.in_flight.len() >= LOGS_IN_WORK_MAX {
+            if checkpoint.in_flight.len() >= OPS_IN_FLIGHT_MAX {
                 return;
             }
             let Some(files) = checkpoint.logs.get(*at) else {

@@ -90,7 +90,8 @@ impl LogFiles {
                 }
             }
         }
-        if let (Some((bytes, is_there)), Some(image)) = (self.snapshot.take(), self.image.snapshot) {
+        if let (Some((bytes, is_there)), Some(image)) = (self.snapshot.take(), self.image.snapshot)
+        {
             let path = Kind::Snapshot.path(folder, image.offset);
             if is_there {
                 // Of a try that failed, and maybe longer. No checkpoint speaks of it.

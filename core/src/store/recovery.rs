@@ -309,9 +309,8 @@ impl Recovery {
     fn find_unknown(&mut self, durability: Durability) -> Result<(), Stop> {
         self.take_tail(durability)?;
         let known = self.checkpoint.iter().flat_map(|image| &image.logs);
-        let known = known.map(|log| {
-            files::folder(&TopicPartition::new(log.topic.clone(), log.id.partition))
-        });
+        let known = known
+            .map(|log| files::folder(&TopicPartition::new(log.topic.clone(), log.id.partition)));
         let known: BTreeSet<String> = known.chain(created_folders(&self.tail)).collect();
         self.unknown = self
             .names

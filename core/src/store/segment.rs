@@ -40,10 +40,7 @@ impl IndexFile {
 
     /// Length and CRC-32C, for the checkpoint.
     pub(super) fn image(&self) -> FileImage {
-        FileImage {
-            length: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX),
-            crc: self.crc,
-        }
+        FileImage { length: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX), crc: self.crc }
     }
 
     fn put(&mut self, entry: &[u8]) {

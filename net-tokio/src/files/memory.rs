@@ -178,7 +178,9 @@ impl State {
             FileOp::SyncAll { files, folders } => {
                 for path in files {
                     // One that is absent is no error.
-                    self.find(path.as_str()).map_or((), Contents::sync);
+                    if let Ok(contents) = self.find(path.as_str()) {
+                        contents.sync();
+                    }
                 }
                 for folder in folders {
                     self.sync_folder(folder.as_str());

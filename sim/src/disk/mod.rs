@@ -177,11 +177,9 @@ impl SimDisk {
                     {
                         self.write(&path, position, &data, usize::MAX);
                     }
-                } else if !is_sync(&op) && choices.below(Label::PartialWrite, 2) == 1
-                {
+                } else if !is_sync(&op) && choices.below(Label::PartialWrite, 2) == 1 {
                     // Its effect is in the cache, and as lost as everything else there.
-                    let _ =
-                        self.perform(0, &op, AsOf::default(), None, &Profile::dull(), choices);
+                    let _ = self.perform(0, &op, AsOf::default(), None, &Profile::dull(), choices);
                 }
             }
             self.lanes[index].clear();

@@ -10,7 +10,8 @@ use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
 use crate::store::block::Block;
 use crate::store::testing::FakeDisk;
 use crate::store::{
-    Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig, StoreEvent,
+    Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig,
+    StoreEvent,
 };
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicId, TopicPartition};
@@ -95,6 +96,10 @@ pub(super) struct World {
     pub(super) failures: Vec<StorageError>,
     pub(super) stopped: bool,
     pub(super) checkpoints: u32,
+    /// Operations that came out at once, at most.
+    pub(super) ops_at_once: usize,
+    /// What was synced beside the journal's writes.
+    pub(super) synced: Vec<FileOp>,
     reads: BTreeMap<ReadId, Result<Vec<Bytes>, StorageError>>,
 }
 
@@ -116,6 +121,8 @@ impl World {
             failures: Vec::new(),
             stopped: false,
             checkpoints: 0,
+            ops_at_once: 0,
+            synced: Vec::new(),
             reads: BTreeMap::new(),
         };
         world.store.start();
@@ -164,10 +171,15 @@ impl World {
 
     /// Takes operations and events.
     pub(super) fn poll(&mut self) {
+        let mut ops = 0;
         loop {
             if let Some(event) = self.store.poll_event() {
                 self.event(event);
             } else if let Some((ticket, op)) = self.store.poll_op() {
+                ops += 1;
+                if op.lane() == Lane::Sync {
+                    self.synced.push(op.clone());
+                }
                 let lane = match op.lane() {
                     Lane::Journal => 0,
                     Lane::Data => 1,
@@ -175,6 +187,7 @@ impl World {
                 };
                 self.lanes[lane].push_back((ticket, op));
             } else {
+                self.ops_at_once = self.ops_at_once.max(ops);
                 return;
             }
         }

@@ -11,6 +11,7 @@ mod env;
 mod names;
 pub mod pins;
 mod plan;
+mod plan_group;
 mod queue;
 mod shadow;
 

@@ -99,10 +99,7 @@ impl Member {
             (Ask::Join, 0) => return self.joined(env, response),
             (Ask::Join, MEMBER_ID_REQUIRED) => return self.was_given_an_id(env, response),
             (Ask::Sync, 0) => return self.synced(env, response, call.asked_us),
-            (Ask::Beat, 0) => {
-                self.still_holds(env, call.asked_us);
-                return env.wake(self.client, self.next_beat_us);
-            }
+            (Ask::Beat, 0) => return env.wake(self.client, self.next_beat_us),
             (_, UNKNOWN_MEMBER_ID) => self.begin_as_new(),
             (Ask::Beat | Ask::Sync, ILLEGAL_GENERATION | REBALANCE_IN_PROGRESS) => {
                 self.lose_assignment();
@@ -120,15 +117,6 @@ impl Member {
             }
         }
         self.stage = Stage::Out;
-    }
-
-    /// It is a member for its session from when it asked; a rebalance begins later than that, and
-    /// waits for it.
-    fn still_holds(&self, env: &mut Env, asked_us: u64) {
-        let timeouts = self.plan.timeouts;
-        let ms = u64::try_from(timeouts.session_ms.min(timeouts.rebalance_ms)).unwrap_or(0);
-        let parts = self.parts.keys().copied().collect();
-        self.holds(env, parts, asked_us, asked_us + ms * 1_000);
     }
 
     /// It was given an id and is to come again with it, which it does, unless it dies.
@@ -167,11 +155,13 @@ impl Member {
             group: self.plan.group,
             generation: self.membership.generation,
             owner: self.owner,
-            parts,
+            parts: parts.clone(),
             asked_us,
         };
         env.note(self.client, event);
-        self.still_holds(env, asked_us);
+        // Nothing says until when: a Sync of a stable group does not begin the session anew, and
+        // while the coordinator loads it says to every heartbeat that all is well.
+        self.holds(env, parts, asked_us, asked_us);
         self.next_beat_us = env.now_us + 100_000;
         env.wake(self.client, self.next_beat_us);
     }

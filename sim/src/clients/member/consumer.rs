@@ -291,7 +291,8 @@ impl Member {
 
     fn parts_in(&self, partitions: &Partitions) -> Vec<Part> {
         let of_topic = self.topic.and_then(|topic| partitions.get(&topic));
-        of_topic.into_iter().flatten().map(|&part| part as Part).collect()
+        let parts = of_topic.into_iter().flatten().map(|&part| part as Part);
+        parts.filter(|part| *part < self.plan.inputs).collect()
     }
 
     fn begin_to_let_go(&mut self, env: &mut Env) {

@@ -95,6 +95,11 @@ impl<K> Session<K> {
         self.calls.is_empty()
     }
 
+    /// When what is called next goes out at the earliest.
+    pub(super) const fn sends_from_us(&self) -> u64 {
+        self.backoff_until_us
+    }
+
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call<K>> {
         self.calls.iter()
     }

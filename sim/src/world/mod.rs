@@ -12,6 +12,7 @@ mod env;
 mod names;
 pub mod pins;
 mod plan;
+mod plan_group;
 mod queue;
 mod shadow;
 

@@ -311,7 +311,7 @@ impl Producer {
         }
         let offset = env.next_offset();
         let txn = Some(open.txn);
-        env.note(self.client, Event::OffsetAsked { group, part, offset, txn });
+        env.note(self.client, Event::OffsetAsked { group, part, offset, txn, owner: None });
         let request = ask::txn_offset_commit(id, identity, &name, part, offset);
         let version = if self.kind == ProducerKind::V2 { 5 } else { 3 };
         self.session.call(env, Kind::Offsets { group, part, offset }, version, request);

@@ -179,9 +179,11 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             let count = 10 + u64::from(choices.below(Label::Count, 30));
             let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
             parts += Part::from(own.is_some());
-            let ops = draw_sends(choices, common, own, count);
+            let high = version < 2 || choices.below(Label::Size, 3) == 2;
+            let ops = draw_sends(choices, common, own, count, high);
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
+                .with_high_sequences(high)
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
@@ -192,8 +194,12 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
         let count = 6 + u64::from(choices.below(Label::Count, 14));
-        let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
+        let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
+        parts += Part::from(own.is_some());
+        let v2 = kind == ProducerKind::V2;
+        let ops = draw_transactions(choices, common, groups, count, v2, own);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_own_partition(own)
             .with_delivery_timeout(draw_delivery_timeout(choices))
             .with_old_produce(choices.below(Label::ClientKind, 3) == 2)
             .with_misfit(version < 2 && kind == ProducerKind::V2)

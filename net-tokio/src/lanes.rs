@@ -1,8 +1,9 @@
 //! The file lanes: one worker each for the journal, for syncs, and for everything else.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
-//! beside each other. What takes less time than the way to a lane is done on the node's thread. The
-//! queues have no bound of their own: the core bounds what it has in flight.
+//! beside each other. What takes less time than the way to a lane is done on the node's thread, and
+//! so is, until the node serves, what it waits for anyway: a start is one operation after the other.
+//! The queues have no bound of their own: the core bounds what it has in flight.
 
 use std::sync::Arc;
 
@@ -47,9 +48,16 @@ impl Lanes {
     /// Performs an operation at once, if that takes less than handing it over, or queues it.
     ///
     /// A small write to the journal that need not reach the disk is a copy into the page cache. The
-    /// core has one of them under way at a time, so none is overtaken.
-    pub(crate) fn submit(&self, ticket: Ticket, op: FileOp) -> Option<(Ticket, FileResult)> {
-        if is_brief(&op) && self.files.latency(&op).is_none() {
+    /// core has one of them under way at a time, so none is overtaken. Nor is any of the data lane
+    /// while the node is `starting`: all of them are performed at once then.
+    pub(crate) fn submit(
+        &self,
+        ticket: Ticket,
+        op: FileOp,
+        starting: bool,
+    ) -> Option<(Ticket, FileResult)> {
+        let at_once = is_brief(&op) || (starting && op.lane() == Lane::Data);
+        if at_once && self.files.latency(&op).is_none() {
             return Some((ticket, perform(&*self.files, ticket, op)));
         }
         let lane = match op.lane() {

@@ -107,6 +107,8 @@ pub struct StoreConfig {
     /// Bytes of a log that gather in memory before they are written to its segment; 0 to write at
     /// once. A checkpoint and a full cache write whatever there is: until then the journal has it.
     pub write_behind_bytes: u64,
+    /// Files of a checkpoint that are synced at once, or a few more.
+    pub sync_files_max: usize,
 }
 
 impl Default for StoreConfig {
@@ -121,6 +123,7 @@ impl Default for StoreConfig {
             retry_ms: 1_000,
             scan_chunk_bytes: 1 << 20,
             write_behind_bytes: 256 << 10,
+            sync_files_max: 2_048,
         }
     }
 }

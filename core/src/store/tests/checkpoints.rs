@@ -10,10 +10,15 @@ use crate::types::TopicPartition;
 const LOGS: u64 = 500;
 
 /// Room for turns of that many logs.
-const ROOMY: StoreConfig = StoreConfig { journal_bytes: 1 << 20, ..CONFIG };
+const ROOMY: StoreConfig =
+    StoreConfig { journal_bytes: 1 << 20, sync_files_max: 100_000, ..CONFIG };
 
 fn world_with_logs() -> World {
-    let mut world = World::new(ROOMY);
+    world_with_logs_and(ROOMY)
+}
+
+fn world_with_logs_and(config: StoreConfig) -> World {
+    let mut world = World::new(config);
     for number in 0..LOGS {
         let id = world.create(number, &format!("t{number}"));
         world.append(id, 1, b"a");
@@ -45,6 +50,27 @@ fn however_many_logs_changed_they_are_synced_at_once() {
         let logs = files.iter().filter(|path| path.as_str().ends_with(".log")).count();
         assert_eq!((logs as u64, folders.len() as u64), (LOGS, LOGS + 1));
     }
+}
+
+#[test]
+fn very_many_files_are_synced_in_pieces() {
+    let mut world = world_with_logs_and(StoreConfig { sync_files_max: 200, ..ROOMY });
+    append_to_all(&mut world);
+    world.synced.clear();
+    world.pass(2000);
+    world.settle();
+    let sizes: alloc::vec::Vec<usize> = world
+        .synced
+        .iter()
+        .filter_map(|op| match op {
+            FileOp::SyncAll { files, .. } => Some(files.len()),
+            _ => None,
+        })
+        .collect();
+    assert!((5..20).contains(&sizes.len()), "{sizes:?}");
+    assert!(sizes.iter().all(|size| *size < 300), "{sizes:?}");
+    world.crash(3);
+    world.recover();
 }
 
 #[test]

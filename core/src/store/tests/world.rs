@@ -26,6 +26,7 @@ pub(super) const CONFIG: StoreConfig = StoreConfig {
     retry_ms: 100,
     scan_chunk_bytes: 700,
     write_behind_bytes: 400,
+    sync_files_max: 4,
 };
 
 pub(super) const SEGMENT_BYTES: u32 = 2048;

@@ -20,7 +20,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 /// [`super::ownership`] judges it. Gives back the groups that have members.
 fn owners(facts: &Facts<'_>, findings: &mut Findings) -> BTreeSet<u16> {
     let entries = &facts.history.entries;
-    let consumers: BTreeSet<u16> = entries.iter().filter_map(|entry| consumers_of(&entry.event)).collect();
+    let consumers: BTreeSet<u16> =
+        entries.iter().filter_map(|entry| consumers_of(&entry.event)).collect();
     let mut owned: BTreeMap<(u16, i32, Part), u32> = BTreeMap::new();
     let mut seen: BTreeMap<u16, Vec<(u64, i32)>> = BTreeMap::new();
     for entry in entries {

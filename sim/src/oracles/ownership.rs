@@ -59,7 +59,10 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 let before = holds.remove(&(group, owner)).filter(|old| old.client == entry.client);
                 if let Some(before) = before.as_ref().filter(|before| before.epoch > epoch) {
                     findings.add(11, || {
-                        format!("group {group}: member {owner} went back from epoch {} to {epoch}", before.epoch)
+                        format!(
+                            "group {group}: member {owner} went back from epoch {} to {epoch}",
+                            before.epoch
+                        )
                     });
                 }
                 let since = |part: &Part| {

@@ -411,7 +411,8 @@ fn o11_speaks_when_a_generation_goes_back() {
 
 #[test]
 fn o11_speaks_when_the_offset_of_a_group_with_members_goes_back() {
-    let committed = |offset: i64| Event::OffsetAsked { group: 0, part: 0, offset, txn: None, owner: None };
+    let committed =
+        |offset: i64| Event::OffsetAsked { group: 0, part: 0, offset, txn: None, owner: None };
     let seen = |offset: i64, asked_us: u64| Event::OffsetSeen {
         group: 0,
         part: 0,

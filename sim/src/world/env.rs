@@ -326,9 +326,7 @@ impl Env {
             &Event::Assigned { generation, owner, .. } => {
                 [8, generation.cast_unsigned().into(), owner.into(), 0]
             }
-            &Event::Held { epoch, owner, .. } => {
-                [9, epoch.cast_unsigned().into(), owner.into(), 0]
-            }
+            &Event::Held { epoch, owner, .. } => [9, epoch.cast_unsigned().into(), owner.into(), 0],
             _ => [7, 0, 0, 0],
         };
         self.trace.event(

@@ -170,10 +170,8 @@ impl Member {
         }
         let all = core::mem::take(&mut self.beats.says_all);
         let owned = core::mem::take(&mut self.beats.owned_is_news) || all;
-        let says = Says {
-            about: all.then(|| self.about()),
-            owned: owned.then_some(&self.beats.owned),
-        };
+        let says =
+            Says { about: all.then(|| self.about()), owned: owned.then_some(&self.beats.owned) };
         let (epoch, version) = (self.membership.generation, self.plan.heartbeat_version);
         let request = heartbeat::heartbeat(&self.membership, epoch, version, says);
         self.ask_consumer(env, Ask::Beat, request);
@@ -299,7 +297,8 @@ impl Member {
         if self.beats.letting_go.is_some() {
             return;
         }
-        let how = if self.healed { 0 } else { env.choices.of(self.client).below(Label::Decision, 4) };
+        let how =
+            if self.healed { 0 } else { env.choices.of(self.client).below(Label::Decision, 4) };
         let late_ms = if how == 3 { self.plan.timeouts.rebalance_ms + 300 } else { 0 };
         let at_us = env.now_us + u64::try_from(late_ms).unwrap_or(0) * 1_000;
         self.beats.letting_go = Some(LettingGo { at_us, patient: how < 2 });

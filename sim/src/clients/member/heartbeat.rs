@@ -99,7 +99,9 @@ pub(super) fn heartbeat(of: &Membership, epoch: i32, version: i16, says: Says<'_
 pub(super) fn assignment(data: &k::ConsumerGroupHeartbeatResponseData) -> Option<Partitions> {
     let assignment = data.assignment.as_ref()?;
     let topics = assignment.topic_partitions.iter();
-    Some(topics.map(|one| (one.topic_id.into(), one.partitions.iter().copied().collect())).collect())
+    Some(
+        topics.map(|one| (one.topic_id.into(), one.partitions.iter().copied().collect())).collect(),
+    )
 }
 
 pub(super) fn describe(group: &str) -> Request {

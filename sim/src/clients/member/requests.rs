@@ -60,13 +60,12 @@ pub(super) fn join(of: &Membership, timeouts: Timeouts, variant: i32) -> Request
 
 /// `plan`: what the leader gives to whom.
 pub(super) fn sync(of: &Membership, plan: &[(String, Vec<Part>)]) -> Request {
-    let assignments = plan.iter().map(|(member, parts)| {
-        k::sync_group_request::SyncGroupRequestAssignment {
+    let assignments =
+        plan.iter().map(|(member, parts)| k::sync_group_request::SyncGroupRequestAssignment {
             member_id: text(member),
             assignment: assignment(parts),
             ..Default::default()
-        }
-    });
+        });
     Request::SyncGroup(k::SyncGroupRequestData {
         group_id: text(&of.group),
         generation_id: of.generation,

@@ -3,6 +3,7 @@
 //! A Fetch is evaluated when it arrives and each time a partition it names moves; it is answered
 //! when its bytes reach `min_bytes`, when a partition has an error, or at its deadline.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -386,8 +387,7 @@ fn respond(node: &mut Node, id: RequestId) {
     let version = fetch.context.version;
     let mut responses = Vec::with_capacity(fetch.topics.len());
     let mut records = Vec::with_capacity(fetch.topics.len());
-    let mut not_leader = false;
-    let leader_epoch = node.meta.leader_epoch();
+    let mut leaders = BTreeSet::new();
     for topic in fetch.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         let mut parts = Vec::with_capacity(topic.partitions.len());
@@ -396,11 +396,12 @@ fn respond(node: &mut Node, id: RequestId) {
             if version >= 12
                 && (code == ErrorCode::NotLeaderOrFollower.code()
                     || code == ErrorCode::FencedLeaderEpoch.code())
+                && let Some(leader) = part.id.ok().and_then(|id| node.leader_of(id))
             {
-                not_leader = true;
+                leaders.insert(leader.node);
                 part.data.current_leader = LeaderIdAndEpoch {
-                    leader_id: node.config.node_id,
-                    leader_epoch,
+                    leader_id: leader.node,
+                    leader_epoch: leader.epoch,
                     ..Default::default()
                 };
             }
@@ -415,16 +416,17 @@ fn respond(node: &mut Node, id: RequestId) {
         });
         records.push(parts);
     }
-    let node_endpoints = if not_leader && version >= 16 {
-        alloc::vec![NodeEndpoint {
-            node_id: node.config.node_id,
-            host: KafkaString::from(node.config.advertised_host.clone()),
-            port: node.config.advertised_port,
+    let leaders = if version >= 16 { leaders } else { BTreeSet::new() };
+    let node_endpoints = leaders
+        .into_iter()
+        .filter_map(|id| node.member_of(id))
+        .map(|member| NodeEndpoint {
+            node_id: member.id,
+            host: KafkaString::from(member.host),
+            port: member.port,
             ..Default::default()
-        }]
-    } else {
-        Vec::new()
-    };
+        })
+        .collect();
     let data = FetchResponseData { responses, node_endpoints, ..Default::default() };
     node.respond(id, Response::Fetch(FetchResponse { data, records }));
 }

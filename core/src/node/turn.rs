@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Node;
-use super::completion::Completion;
+use super::completion::{Completion, Failure};
 use super::message::Message;
 use crate::batch::CheckedBatch;
 use crate::error::ErrorCode;
@@ -78,6 +78,7 @@ impl Node {
 
     fn store_new(&mut self, id: PartitionId, new: &NewBatch) {
         self.store.append(id, new.batch.clone());
+        self.share_append(id, &new.batch);
         self.open_turn
             .push(Completion::HighWatermark { partition: id, last_offset: new.last_offset });
     }
@@ -104,9 +105,15 @@ impl Node {
         let waiting = core::mem::take(&mut self.open_turn);
         if let Some(turn) = self.store.end_turn() {
             self.unpersisted.push_back((turn, waiting));
+            if let Some(cluster) = &mut self.cluster {
+                cluster.turn_closed(turn);
+            }
         } else if waiting.is_empty() {
             return false;
         } else if let Some((_, newest)) = self.unpersisted.back_mut() {
+            newest.extend(waiting);
+        } else if let Some(newest) = self.cluster.as_mut().and_then(|own| own.newest_unconfirmed())
+        {
             newest.extend(waiting);
         } else {
             self.complete(waiting);
@@ -116,13 +123,17 @@ impl Node {
 
     pub(super) fn turns_persisted(&mut self, through: TurnId) {
         while self.unpersisted.front().is_some_and(|(turn, _)| *turn <= through) {
-            if let Some((_, waiting)) = self.unpersisted.pop_front() {
-                self.complete(waiting);
+            if let Some((turn, waiting)) = self.unpersisted.pop_front() {
+                if self.cluster.is_some() {
+                    self.ask_to_confirm(turn, waiting);
+                } else {
+                    self.complete(waiting);
+                }
             }
         }
     }
 
-    fn complete(&mut self, waiting: Vec<Completion>) {
+    pub(super) fn complete(&mut self, waiting: Vec<Completion>) {
         for completion in waiting {
             self.complete_one(completion);
         }
@@ -133,12 +144,12 @@ impl Node {
             Completion::HighWatermark { partition, last_offset } => {
                 self.high_watermark_passed(partition, last_offset);
             }
-            Completion::Produce { request, part } => api::produce::persisted(self, request, part),
-            Completion::TxnLog { append, key } => {
+            Completion::Produce { request, part, .. } => api::produce::persisted(self, request, part),
+            Completion::TxnLog { append, key, .. } => {
                 self.txn.appended(self.now, append, Ok(()));
                 self.retry_concurrent(&key);
             }
-            Completion::GroupLog { append, base_offset } => {
+            Completion::GroupLog { append, base_offset, .. } => {
                 self.group.appended(self.now, append, Ok(base_offset));
             }
             Completion::Metadata { records, base_offset } => {
@@ -149,6 +160,7 @@ impl Node {
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
             }
             Completion::LogCreated { .. } => {}
+            Completion::Import { partition, epoch } => self.imported(partition, epoch),
             Completion::LogStart { partition, offset, request, part } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.delete_records_to(offset);
@@ -201,36 +213,47 @@ impl Node {
             })
             .collect();
         for id in touched {
-            if let Some(partition) = self.partitions.get_mut(&id) {
+            if self.cluster.is_some() && id != PartitionId::METADATA {
+                // Changes below these are on disk and being committed: they cannot be taken back.
+                self.give_up(id);
+            } else if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.roll_back();
             }
         }
+        if let Some(cluster) = &mut self.cluster {
+            cluster.turns_failed(from);
+        }
         mark!(TurnsFailed);
         for completion in failed.into_iter().rev().flatten() {
-            self.fail_one(completion);
+            self.fail_one(completion, Failure::Storage);
         }
     }
 
-    fn fail_one(&mut self, completion: Completion) {
+    pub(super) fn fail_one(&mut self, completion: Completion, why: Failure) {
+        let (code, log_error) = match why {
+            Failure::Storage => (ErrorCode::KafkaStorageError, LogAppendError::Storage),
+            Failure::Lost => (ErrorCode::NotLeaderOrFollower, LogAppendError::NotLeader),
+        };
         match completion {
             Completion::HighWatermark { .. } => {}
-            Completion::Produce { request, part } => {
-                api::produce::failed(self, request, part, ErrorCode::KafkaStorageError);
+            Completion::Produce { request, part, .. } => {
+                api::produce::failed(self, request, part, code);
             }
             Completion::TxnLog { append, .. } => {
-                self.txn.appended(self.now, append, Err(LogAppendError::Storage));
+                self.txn.appended(self.now, append, Err(log_error));
             }
             Completion::GroupLog { append, .. } => {
-                self.group.appended(self.now, append, Err(ErrorCode::KafkaStorageError));
+                self.group.appended(self.now, append, Err(code));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
             Completion::Marker { reply, .. } => {
-                let result = Err(ErrorCode::KafkaStorageError);
+                let result = Err(code);
                 self.send(Message::MarkerWritten { reply, result });
             }
             Completion::LogCreated { partition } => self.log_not_created(partition),
+            Completion::Import { partition, epoch } => self.import_failed(partition, epoch),
             Completion::LogStart { request, part, .. } => {
-                let result = Err(ErrorCode::KafkaStorageError);
+                let result = Err(code);
                 api::delete_records::done(self, request, part, result);
             }
         }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 pub(crate) use self::disk::{Failing, Files};
 use super::Node;
+use crate::cluster::ClusterOutput;
 use crate::config::BrokerConfig;
 use crate::io::{ConnId, Input, Output, RequestId};
 use crate::time::{Now, Timestamp};
@@ -29,6 +30,8 @@ pub(crate) struct Bench {
     pub(crate) faults: Vec<String>,
     pub(crate) ready: bool,
     pub(crate) stopped: bool,
+    /// What a member asked of the world outside.
+    pub(crate) wanted: Vec<ClusterOutput>,
     next_request: u64,
 }
 
@@ -71,6 +74,7 @@ impl Bench {
             faults: Vec::new(),
             ready: false,
             stopped: false,
+            wanted: Vec::new(),
             next_request: 0,
         };
         bench.input(Input::Start);
@@ -135,6 +139,7 @@ impl Bench {
                         self.silent.insert(id);
                     }
                     Output::Disconnect { .. } => {}
+                    Output::Cluster(output) => self.wanted.push(output),
                 }
             }
         }

@@ -10,6 +10,10 @@ use verdict_sim::explore::{Exploration, Failure, Summary, explore, faults_of, ru
 use verdict_sim::scenario::{Found, SavedSeed, Scenario};
 use verdict_sim::trace::Trace;
 
+/// A world allocates and frees millions of small things.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The seeded world that Verdict's core is explored in.
 ///
 /// Exit codes: 127 broken invariant, 128 liveness, 129 safety, 130 nondeterminism.

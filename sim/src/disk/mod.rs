@@ -11,7 +11,7 @@ mod doctor;
 mod file;
 mod names;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lane, Ticket};
@@ -295,8 +295,9 @@ impl SimDisk {
             _ => None,
         });
         let named = self.cached.files.values().chain(self.durable.files.values()).chain(created);
-        let named: BTreeSet<u32> = named.map(|inode| inode.0).collect();
-        self.inodes.retain(|inode, _| named.contains(inode));
+        let mut named: Vec<u32> = named.map(|inode| inode.0).collect();
+        named.sort_unstable();
+        self.inodes.retain(|inode, _| named.binary_search(inode).is_ok());
     }
 
     fn change(&mut self, change: NameChange) {
@@ -472,6 +473,7 @@ impl SimDisk {
         // to be made durable, comes before them, or it would take them along later.
         let made_anew = self.changes.iter().any(|change| change.removes(folder));
         let durable = &mut self.durable;
+        let waiting = self.changes.len();
         self.changes.retain(|change| {
             let synced = change.is_in(folder) || (made_anew && change.is_of(folder));
             if synced {
@@ -479,7 +481,9 @@ impl SimDisk {
             }
             !synced
         });
-        self.forget_unnamed();
+        if self.changes.len() < waiting {
+            self.forget_unnamed();
+        }
     }
 
     fn list(&self, folder: &FilePath) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What will happen, in the order of time; at one time in the order it was planned.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use verdict_core::io::{ConnId, Lane};
@@ -34,37 +34,20 @@ pub(super) enum Happening {
     Pinned { act: Act },
 }
 
-#[derive(Clone, Debug)]
+/// When something happens, and where it is kept. Small, because a heap moves its elements about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Planned {
     at_us: u64,
     ordinal: u64,
-    happening: Happening,
-}
-
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at_us, self.ordinal) == (other.at_us, other.ordinal)
-    }
-}
-
-impl Eq for Planned {}
-
-impl PartialOrd for Planned {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Planned {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at_us, other.ordinal).cmp(&(self.at_us, self.ordinal))
-    }
+    slot: u32,
 }
 
 /// The plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    heap: BinaryHeap<Planned>,
+    heap: BinaryHeap<Reverse<Planned>>,
+    slots: Vec<Option<Happening>>,
+    free: Vec<u32>,
     next_ordinal: u64,
 }
 
@@ -72,10 +55,18 @@ impl Queue {
     pub(super) fn push(&mut self, at_us: u64, happening: Happening) {
         let ordinal = self.next_ordinal;
         self.next_ordinal += 1;
-        self.heap.push(Planned { at_us, ordinal, happening });
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[slot as usize] = Some(happening);
+        self.heap.push(Reverse(Planned { at_us, ordinal, slot }));
     }
 
     pub(super) fn pop(&mut self) -> Option<(u64, Happening)> {
-        self.heap.pop().map(|planned| (planned.at_us, planned.happening))
+        let Reverse(Planned { at_us, slot, .. }) = self.heap.pop()?;
+        self.free.push(slot);
+        let happening = self.slots[slot as usize].take();
+        Some((at_us, happening.expect("a slot is filled until its happening comes")))
     }
 }

@@ -405,6 +405,7 @@ impl Store {
             && self.checkpoint.is_none()
             && !self.in_flight.values().any(|purpose| *purpose == Purpose::Writeback(id))
             && !self.removals.iter().any(is_removed)
+            && !self.reads.values().any(|read| read.is_of(id))
     }
 
     /// First readable offset and offset of the next record, as persisted.

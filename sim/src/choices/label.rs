@@ -21,11 +21,13 @@ pub enum Stream {
     Clock,
     /// When nodes die.
     Crash,
+    /// Members of a cluster: who leads, what they tell each other.
+    Cluster,
 }
 
 impl Stream {
     /// How many streams there are.
-    pub const COUNT: usize = 7;
+    pub const COUNT: usize = 8;
 }
 
 macro_rules! labels {
@@ -119,6 +121,18 @@ labels! {
     Stop: Crash = "node.stop",
     /// Whether the next life is a short one.
     CrashAgain: Crash = "crash.again",
+    /// How many brokers there are, and how old they are.
+    Brokers: Cluster = "cluster.brokers",
+    /// Whether a fault between brokers exists in this seed, and how often it strikes.
+    ClusterFault: Cluster = "cluster.fault",
+    /// Which partition gets another leader, and which.
+    Move: Cluster = "cluster.move",
+    /// When a member hears who leads what.
+    News: Cluster = "cluster.news",
+    /// What happens to a message between members.
+    PeerFate: Cluster = "cluster.peer.fate",
+    /// What happens to a commit on its way to the store.
+    ConfirmFate: Cluster = "cluster.confirm.fate",
 }
 
 impl Label {

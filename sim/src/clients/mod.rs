@@ -16,6 +16,7 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 pub use self::admin::Admin;
+pub(crate) use self::admin::SIDE_PARTS;
 pub use self::auditor::Auditor;
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};

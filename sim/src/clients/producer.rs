@@ -291,7 +291,7 @@ impl Producer {
             self.ended(env, &call, Outcome::Failed);
             return self.step(env);
         }
-        call.unsure |= leaves_open(code);
+        call.unsure |= leaves_open(env, code);
         let mut reaction = react(call.kind.asked(), code);
         if code == super::codes::OUT_OF_ORDER_SEQUENCE_NUMBER && place > 0 {
             reaction = Reaction::Retry;

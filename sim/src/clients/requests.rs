@@ -387,5 +387,6 @@ pub(super) fn read_fetch(
         aborted: aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect(),
         batches: parse_batches(bytes).ok_or(())?,
         is_final: false,
+        broker: 0,
     }))
 }

@@ -18,7 +18,7 @@ use crate::clients::OpError;
 use crate::explore::{Failure, Run, run_seed, run_world};
 use crate::trace::Trace;
 use crate::world::pins::{Pin, Pins};
-use crate::world::{Plan, World, base_properties};
+use crate::world::{Brokers, Plan, World, base_properties};
 
 /// Why a file is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,6 +138,11 @@ impl Scenario {
                 forgets_producers: false,
                 ages_epochs: false,
                 timeout_ms: cluster.timeout_ms,
+                brokers: Brokers {
+                    count: cluster.brokers,
+                    of_old: cluster.of_old.clone(),
+                    first_leader: 0,
+                },
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))
         })

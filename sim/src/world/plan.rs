@@ -2,6 +2,7 @@
 
 use verdict_core::config::BrokerConfig;
 
+use super::cluster::Cluster;
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{draw_sends, draw_transactions};
@@ -28,6 +29,34 @@ pub struct Plan {
     pub ages_epochs: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
+    /// The brokers.
+    pub brokers: Brokers,
+}
+
+/// How many brokers there are.
+#[derive(Clone, Debug, Default)]
+pub struct Brokers {
+    /// One is a sole node, more are members of a cluster.
+    pub count: usize,
+    /// Those that do not know WriteTxnMarkers v2 (KIP-1228).
+    pub of_old: Vec<usize>,
+    /// Who leads the first partition of `__transaction_state`; the others follow in turn.
+    pub first_leader: usize,
+}
+
+impl Brokers {
+    /// Mostly one; a cluster in one seed of eight.
+    fn draw(choices: &mut Source) -> Self {
+        let count = match choices.below(Label::Brokers, 16) {
+            14 => 2,
+            15 => 3,
+            _ => return Self { count: 1, ..Self::default() },
+        };
+        let of_old =
+            (0..count as usize).filter(|_| choices.below(Label::Brokers, 6) == 5).collect();
+        let first_leader = choices.below(Label::Brokers, count) as usize;
+        Self { count: count as usize, of_old, first_leader }
+    }
 }
 
 /// Milliseconds between sweeps for transactions that timed out, in every world.
@@ -116,6 +145,15 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
+        let brokers = Brokers::draw(choices);
+        if brokers.count > 1 {
+            profile.draw_between_brokers(choices);
+            // What a member's disk holds is not the only copy.
+            for fault in [Fault::Rot, Fault::NewerRecord, Fault::DerivedDamaged] {
+                profile.set(fault, 0);
+            }
+        }
+        let ages_epochs = ages_epochs && brokers.count == 1;
         let drawn = Drawn { parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         Self {
@@ -128,7 +166,17 @@ impl Plan {
             forgets_producers: forgets,
             ages_epochs,
             timeout_ms,
+            brokers,
         }
+    }
+
+    /// What is around the brokers, when they are several.
+    pub(super) fn cluster(&self, config: &BrokerConfig) -> Option<Cluster> {
+        let Brokers { count, of_old, first_leader } = &self.brokers;
+        let internal =
+            (config.offsets_topic_num_partitions, config.transaction_state_log_num_partitions);
+        (*count > 1)
+            .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
     }
 }
 

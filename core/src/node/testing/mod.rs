@@ -63,9 +63,28 @@ impl Bench {
         Self::start_on(config, files, now)
     }
 
+    /// A member of a cluster that leads nothing yet.
+    pub(crate) fn member(node_id: i32) -> Self {
+        let config = BrokerConfig {
+            node_id,
+            advertised_host: alloc::format!("b{node_id}"),
+            offsets_topic_num_partitions: 1,
+            transaction_state_log_num_partitions: 1,
+            verdict_journal_bytes: 1 << 20,
+            entropy: 42,
+            ..BrokerConfig::default()
+        };
+        let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
+        Self::start_node(Node::member(config.clone()), config, Files::default(), now)
+    }
+
     fn start_on(config: BrokerConfig, files: Files, now: Now) -> Self {
+        Self::start_node(Node::new(config.clone()), config, files, now)
+    }
+
+    fn start_node(node: Node, config: BrokerConfig, files: Files, now: Now) -> Self {
         let mut bench = Self {
-            node: Node::new(config.clone()),
+            node,
             files,
             now,
             config,

@@ -23,12 +23,14 @@ pub(crate) enum Completion {
     GroupLog { append: group::AppendId, base_offset: Offset, partition: PartitionId },
     /// Records of the metadata log are on disk: the image may follow.
     Metadata { records: Vec<Bytes>, base_offset: Offset },
+    /// A change of settings or partition counts is on disk; behind its `Metadata`.
+    Change { request: RequestId },
     /// A marker is on disk.
     Marker { partition: PartitionId, marker: Marker, reply: MarkerReply },
     /// A new log exists on disk.
     LogCreated { partition: PartitionId },
-    /// A log start that DeleteRecords asked for is on disk.
-    LogStart { partition: PartitionId, offset: Offset, request: RequestId, part: usize },
+    /// A log start is on disk that retention set, or a part of a DeleteRecords.
+    LogStart { partition: PartitionId, offset: Offset, request: Option<(RequestId, usize)> },
     /// A piece of a log that this member is to lead is on disk.
     Import { partition: PartitionId, epoch: i32 },
 }
@@ -44,7 +46,7 @@ impl Completion {
             | Self::Marker { partition, .. }
             | Self::LogCreated { partition }
             | Self::LogStart { partition, .. } => Some(*partition),
-            Self::Metadata { .. } | Self::Import { .. } => None,
+            Self::Metadata { .. } | Self::Change { .. } | Self::Import { .. } => None,
         }
     }
 }

@@ -155,17 +155,20 @@ impl Node {
             Completion::Metadata { records, base_offset } => {
                 self.metadata_persisted(&records, base_offset);
             }
+            Completion::Change { request } => self.change_decided(request, true),
             Completion::Marker { partition, marker, reply } => {
                 self.marker_persisted(partition, &marker);
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
             }
-            Completion::LogCreated { .. } => {}
+            Completion::LogCreated { partition } => self.set_segment_limits(partition),
             Completion::Import { partition, epoch } => self.imported(partition, epoch),
-            Completion::LogStart { partition, offset, request, part } => {
+            Completion::LogStart { partition, offset, request } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.delete_records_to(offset);
                 }
-                api::delete_records::done(self, request, part, Ok(offset));
+                if let Some((request, part)) = request {
+                    api::delete_records::done(self, request, part, Ok(offset));
+                }
             }
         }
     }
@@ -246,16 +249,19 @@ impl Node {
                 self.group.appended(self.now, append, Err(code));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
+            Completion::Change { request } => self.change_decided(request, false),
             Completion::Marker { reply, .. } => {
                 let result = Err(code);
                 self.send(Message::MarkerWritten { reply, result });
             }
             Completion::LogCreated { partition } => self.log_not_created(partition),
             Completion::Import { partition, epoch } => self.import_failed(partition, epoch),
-            Completion::LogStart { request, part, .. } => {
+            Completion::LogStart { request: Some((request, part)), .. } => {
                 let result = Err(code);
                 api::delete_records::done(self, request, part, result);
             }
+            // The next look at retention tries again.
+            Completion::LogStart { request: None, .. } => {}
         }
     }
 }

@@ -21,6 +21,14 @@ pub struct LogConfig {
     pub producer_id_expiration_ms: i64,
     /// `segment.bytes`: no append may be larger.
     pub segment_bytes: u32,
+    /// `segment.ms`: how far a segment's records may lie apart in time.
+    pub segment_ms: i64,
+    /// Whether `cleanup.policy` contains `delete`.
+    pub deleted: bool,
+    /// `retention.ms`; -1 keeps all.
+    pub retention_ms: i64,
+    /// `retention.bytes`; -1 keeps all.
+    pub retention_bytes: i64,
     /// Whether `cleanup.policy` contains `compact`, so that every record needs a key.
     pub compacted: bool,
 }
@@ -37,6 +45,10 @@ impl Default for LogConfig {
             verification_enabled: true,
             producer_id_expiration_ms: 86_400_000,
             segment_bytes: 1 << 30,
+            segment_ms: 604_800_000,
+            deleted: true,
+            retention_ms: 604_800_000,
+            retention_bytes: -1,
             compacted: false,
         }
     }

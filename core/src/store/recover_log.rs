@@ -460,6 +460,7 @@ fn load_segment(
     let (index, time, txn) = (next(), next(), next());
     let (indexed, txn_good) = (index.is_some() && time.is_some(), txn.is_some());
     let segment = Segment {
+        first_timestamp: None,
         base: image.base,
         size: image.size,
         written: image.size,

@@ -71,6 +71,8 @@ pub(super) struct Segment {
     pub(super) written: u64,
     /// Bytes of those that a sync covered.
     pub(super) durable: u64,
+    /// Largest timestamp of the first batch added since the start, in ms; `None` when there is none.
+    pub(super) first_timestamp: Option<i64>,
     /// Largest record timestamp in ms, -1 when there is none.
     pub(super) max_timestamp: i64,
     /// Last offset of the first batch that has it.
@@ -88,6 +90,7 @@ impl Segment {
             size: 0,
             written: 0,
             durable: 0,
+            first_timestamp: None,
             max_timestamp: -1,
             max_timestamp_offset: -1,
             index: IndexFile::default(),
@@ -103,10 +106,19 @@ impl Segment {
         self.size > 0 && (too_big || too_far || self.size > i32::MAX as u64)
     }
 
+    /// Whether a batch with that largest timestamp is too far from the first one in time. As
+    /// `LogSegment.timeWaitedForRoll`, it is the records' time that counts, not the clock's: the
+    /// same log has the same segments.
+    pub(super) fn is_too_old_for(&self, timestamp: i64, segment_ms: i64) -> bool {
+        let first = self.first_timestamp.filter(|first| self.size > 0 && *first >= 0);
+        first.is_some_and(|first| timestamp.saturating_sub(first) > segment_ms)
+    }
+
     /// Adds a batch at the end and returns its position.
     pub(super) fn add(&mut self, header: &BatchHeader, size: u64, interval: u32) -> u64 {
         let position = self.size;
         let last_offset = header.last_offset();
+        self.first_timestamp.get_or_insert(header.max_timestamp);
         if header.max_timestamp > self.max_timestamp {
             self.max_timestamp = header.max_timestamp;
             self.max_timestamp_offset = last_offset;

@@ -4,6 +4,7 @@
 mod admin;
 mod auditor;
 pub(crate) mod codes;
+mod member;
 mod offsets;
 mod ops;
 mod producer;
@@ -18,6 +19,7 @@ use verdict_core::wire::Response;
 pub use self::admin::Admin;
 pub(crate) use self::admin::SIDE_PARTS;
 pub use self::auditor::Auditor;
+pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
@@ -40,6 +42,8 @@ pub enum Client {
     Reader(Reader),
     /// Commits and fetches group offsets.
     Offsets(OffsetKeeper),
+    /// Of a group: consumes, transforms, produces.
+    Member(Box<Member>),
     /// Does what is beside the oracles' records.
     Admin(Admin),
     /// Creates the topic first, reads everything last.
@@ -60,6 +64,7 @@ impl Client {
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
+            Self::Member(client) => client.wake(env),
         }
     }
 
@@ -71,6 +76,7 @@ impl Client {
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
+            Self::Member(client) => client.answer(env, conn, corr, response),
         }
     }
 
@@ -82,6 +88,7 @@ impl Client {
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
+            Self::Member(client) => client.cut(env, conn),
         }
     }
 
@@ -94,6 +101,7 @@ impl Client {
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
+            Self::Member(client) => client.is_done(),
         }
     }
 
@@ -104,6 +112,7 @@ impl Client {
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
+            Self::Member(client) => client.heal(env),
             Self::Auditor(_) => {}
         }
     }
@@ -117,6 +126,7 @@ impl Client {
             Self::Offsets(_) => "its last offset".to_owned(),
             Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
+            Self::Member(client) => client.waits_for(),
         }
     }
 }

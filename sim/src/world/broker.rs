@@ -80,6 +80,8 @@ pub(super) struct Broker {
     config: BrokerConfig,
     /// One of several.
     is_member: bool,
+    /// `group.max.size` from the second life on.
+    later_group_size: Option<i32>,
     started_us: u64,
     wall_jump_ms: i64,
     highest_jump_ms: i64,
@@ -114,6 +116,7 @@ impl Broker {
             faulted: None,
             inputs: 0,
             config,
+            later_group_size: None,
             started_us: 0,
             wall_jump_ms: 0,
             highest_jump_ms: 0,
@@ -128,6 +131,12 @@ impl Broker {
             crash_when_done: None,
             stopping: Stopping::No,
         }
+    }
+
+    /// The same, with another `group.max.size` from the second life on.
+    pub(super) fn with_later_group_size(mut self, size: Option<i32>) -> Self {
+        self.later_group_size = size;
+        self
     }
 
     pub(super) fn paused_until_us(&self) -> u64 {
@@ -145,6 +154,9 @@ impl Broker {
     pub(super) fn start(&mut self, env: &mut Env) {
         self.started_us = env.now_us;
         self.life += 1;
+        if let Some(size) = self.later_group_size.filter(|_| self.life > 1) {
+            self.config.group_max_size = size;
+        }
         self.ready = false;
         self.faulted = None;
         self.tick_at_us = None;

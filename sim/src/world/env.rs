@@ -328,6 +328,9 @@ impl Env {
                 fetch.batches.len() as u64,
             ],
             &Event::OffsetSeen { offset, .. } => [6, offset.cast_unsigned(), 0, 0],
+            &Event::Assigned { generation, owner, .. } => {
+                [8, generation.cast_unsigned().into(), owner.into(), 0]
+            }
             _ => [7, 0, 0, 0],
         };
         self.trace.event(

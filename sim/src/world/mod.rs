@@ -84,10 +84,15 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
-        let brokers = plan.brokers.count.max(1);
-        let brokers = (0..brokers).map(|at| Broker::new(at, config.clone(), brokers)).collect();
+        let later = plan.properties.iter().find(|(key, _)| key == plan::LATER_GROUP_SIZE);
+        let later = later.and_then(|(_, size)| size.parse().ok());
+        let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let count = plan.brokers.count.max(1);
+        let brokers = (0..count)
+            .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
+            .collect();
         let cluster = plan.cluster(&config);
-        let mut clients = vec![Client::Auditor(Auditor::new(0, plan.parts, plan.groups))];
+        let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
@@ -304,8 +309,12 @@ impl World {
         self.phase_began_us = self.env.now_us;
         while self.proving + 1 < self.clients.len() {
             self.proving += 1;
-            if let Client::Producer(producer) = &mut self.clients[self.proving] {
-                return producer.prove_now(&mut self.env);
+            match &mut self.clients[self.proving] {
+                Client::Producer(producer) => return producer.prove_now(&mut self.env),
+                Client::Member(member) if member.survives() => {
+                    return member.prove_now(&mut self.env);
+                }
+                _ => {}
             }
         }
         self.enter(Phase::Audit);

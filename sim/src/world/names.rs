@@ -23,6 +23,10 @@ pub(super) fn api_name(request: &Request) -> &'static str {
         Request::OffsetCommit(_) => "OffsetCommit",
         Request::OffsetFetch(_) => "OffsetFetch",
         Request::EndTxn(_) => "EndTxn",
+        Request::JoinGroup(_) => "JoinGroup",
+        Request::SyncGroup(_) => "SyncGroup",
+        Request::Heartbeat(_) => "Heartbeat",
+        Request::LeaveGroup(_) => "LeaveGroup",
         Request::WriteTxnMarkers(_) => "WriteTxnMarkers",
         Request::Fetch(_) => "Fetch",
         Request::ListOffsets(_) => "ListOffsets",
@@ -40,6 +44,7 @@ pub(super) fn answer_numbers(response: &Response) -> (i16, i64) {
     let number = match response {
         Response::InitProducerId(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
         Response::EndTxn(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
+        Response::JoinGroup(data) => data.generation_id.into(),
         Response::Produce(data) => data
             .responses
             .first()

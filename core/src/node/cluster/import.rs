@@ -198,5 +198,6 @@ impl Node {
         }
         mark!(LogImported);
         self.open(partition, lead.epoch);
+        self.set_segment_limits(id);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Timer {
     /// Logs whose creation failed are tried again.
     CreateLogs,
     /// The log of a partition to lead could not be written and is tried again.
-    Import(crate::types::PartitionId),
+    Import(PartitionId),
     /// Records of topics that a placement named are tried again.
     PlacedTopics,
     /// The boot's record could not be written and is tried again.

@@ -169,6 +169,7 @@ fn o1_speaks_at_a_hole_in_a_fetch() {
 #[test]
 fn o1_speaks_when_what_was_seen_is_gone_even_unacknowledged() {
     let early = Fetch {
+        broker: 0,
         part: 0,
         committed: false,
         from: 0,

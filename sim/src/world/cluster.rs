@@ -519,8 +519,9 @@ impl Env {
             || self.is_cut(peer.to, peer.from, Fault::PeerLost);
         if !lost {
             self.end_peer(conn, &Ok(response.clone()));
+            self.queue.push(self.now_us + 1, Happening::ConnClosed { conn });
         }
-        self.queue.push(self.now_us + 1, Happening::ConnClosed { conn });
+        // Of a lost one the sender learns when it has waited long enough.
         true
     }
 

@@ -133,9 +133,7 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeClu
     }
     let data = DescribeClusterResponseData {
         endpoint_type: BROKERS,
-        cluster_id: KafkaString::from(String::from(
-            node.meta.cluster_id().unwrap_or(""),
-        )),
+        cluster_id: KafkaString::from(String::from(node.meta.cluster_id().unwrap_or(""))),
         controller_id: node.config.node_id,
         brokers: node
             .members()

@@ -111,7 +111,10 @@ impl Node {
     /// Opens a new, empty log.
     pub(super) fn create_partition(&mut self, id: PartitionId, topic: TopicPartition) {
         let is_member = self.cluster.is_some();
-        if is_member || self.partitions.contains_key(&id) || self.store.holds(id) || !self.is_booted()
+        if is_member
+            || self.partitions.contains_key(&id)
+            || self.store.holds(id)
+            || !self.is_booted()
         {
             return;
         }

@@ -144,7 +144,9 @@ impl Node {
             Completion::HighWatermark { partition, last_offset } => {
                 self.high_watermark_passed(partition, last_offset);
             }
-            Completion::Produce { request, part, .. } => api::produce::persisted(self, request, part),
+            Completion::Produce { request, part, .. } => {
+                api::produce::persisted(self, request, part)
+            }
             Completion::TxnLog { append, key, .. } => {
                 self.txn.appended(self.now, append, Ok(()));
                 self.retry_concurrent(&key);

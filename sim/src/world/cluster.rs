@@ -14,8 +14,7 @@ use verdict_core::cluster::{
 };
 use verdict_core::io::ConnId;
 use verdict_core::types::{
-    CONSUMER_OFFSETS_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName,
-    partition_for,
+    CONSUMER_OFFSETS_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName, partition_for,
 };
 use verdict_core::wire::{Request, Response};
 
@@ -84,6 +83,17 @@ const fn id_of(topic: &PlacedTopic, partition: i32) -> PartitionId {
     PartitionId { topic_id: topic.id, partition }
 }
 
+/// The settings that a broker gives its internal topics.
+fn configs_of(topic: &str) -> Vec<(String, String)> {
+    let internal = [("cleanup.policy", "compact"), ("segment.bytes", "104857600")];
+    let configs: &[_] = if matches!(topic, TRANSACTION_STATE_TOPIC | CONSUMER_OFFSETS_TOPIC) {
+        &internal
+    } else {
+        &[]
+    };
+    configs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
 impl Cluster {
     /// A cluster of so many members; partitions are led by one after the other, from `first` on.
     pub(super) fn new(
@@ -98,7 +108,7 @@ impl Cluster {
         let mut topic = |number: u128, name: &str, partitions: i32| PlacedTopic {
             name: TopicName::from(name),
             id: TopicId(0x7000 + number),
-            configs: Vec::new(),
+            configs: configs_of(name),
             leaders: (0..partitions)
                 .map(|_| {
                     next += 1;
@@ -157,11 +167,7 @@ impl Cluster {
             }
         }
         let members = (0..self.size)
-            .map(|at| Member {
-                id: at as i32 + 1,
-                host: format!("b{at}"),
-                port: 9092 + at as i32,
-            })
+            .map(|at| Member { id: at as i32 + 1, host: format!("b{at}"), port: 9092 + at as i32 })
             .collect();
         Placement { members, topics }
     }
@@ -171,7 +177,8 @@ impl Cluster {
         let of_topic = |topic: &PlacedTopic| {
             let id = topic.id;
             let leaders = (0..).zip(topic.leaders.clone());
-            leaders.map(move |(partition, leader)| (PartitionId { topic_id: id, partition }, leader))
+            leaders
+                .map(move |(partition, leader)| (PartitionId { topic_id: id, partition }, leader))
         };
         self.topics.iter().flat_map(of_topic).collect()
     }
@@ -448,7 +455,9 @@ impl Env {
         if markers && version >= 2 && self.cluster_mut().of_old.contains(&to) {
             let result = Err(PeerError::UnsupportedVersion);
             let input = Box::new(ClusterInput::Answer { id, result });
-            return self.queue.push(self.now_us + travel, Happening::News { broker: from, life, input });
+            return self
+                .queue
+                .push(self.now_us + travel, Happening::News { broker: from, life, input });
         }
         let cluster = self.cluster_mut();
         let conn = ConnId(cluster.next_conn);

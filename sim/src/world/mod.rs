@@ -236,9 +236,7 @@ impl World {
             Happening::Tick { broker, .. }
             | Happening::News { broker, .. }
             | Happening::Tell { broker }
-            | Happening::FileDone { broker, .. } => {
-                self.brokers[*broker].paused_until_us()
-            }
+            | Happening::FileDone { broker, .. } => self.brokers[*broker].paused_until_us(),
             _ => return None,
         };
         (until_us > self.env.now_us).then_some(until_us)

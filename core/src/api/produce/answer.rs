@@ -161,8 +161,7 @@ fn respond(node: &mut Node, pending: PendingProduce) {
         });
     }
     let version = pending.context.version;
-    let node_endpoints =
-        if version >= 10 { endpoints(node, &pending.parts) } else { Vec::new() };
+    let node_endpoints = if version >= 10 { endpoints(node, &pending.parts) } else { Vec::new() };
     let mut parts = pending.parts.into_iter();
     let responses = pending
         .topics

@@ -63,8 +63,7 @@ impl Node {
 
     /// Whether an import may go on with this input.
     pub(in crate::node) fn imports_wait(&self) -> bool {
-        self.cluster.as_ref().is_some_and(|cluster| !cluster.imports.is_empty())
-            && self.is_booted()
+        self.cluster.as_ref().is_some_and(|cluster| !cluster.imports.is_empty()) && self.is_booted()
     }
 
     /// Goes on with every import that can.

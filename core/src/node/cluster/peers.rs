@@ -78,7 +78,8 @@ impl Node {
             return Some(message);
         }
         match &message {
-            Message::Verify { .. } | Message::WriteMarker { reply: MarkerReply::Coordinator(_), .. } => {}
+            Message::Verify { .. }
+            | Message::WriteMarker { reply: MarkerReply::Coordinator(_), .. } => {}
             _ => return Some(message),
         }
         match self.destination(&message) {
@@ -125,10 +126,11 @@ impl Node {
         let mut batch = alloc::vec![message];
         let queued = core::mem::take(&mut self.messages);
         for other in queued {
-            let same = matches!(other, Message::WriteMarker { reply: MarkerReply::Coordinator(_), .. })
-                == marker
-                && !matches!(other, Message::Verified { .. } | Message::MarkerWritten { .. })
-                && self.destination(&other) == Some(to);
+            let same =
+                matches!(other, Message::WriteMarker { reply: MarkerReply::Coordinator(_), .. })
+                    == marker
+                    && !matches!(other, Message::Verified { .. } | Message::MarkerWritten { .. })
+                    && self.destination(&other) == Some(to);
             if same {
                 mark!(PeerRequestBatched);
                 batch.push(other);
@@ -153,7 +155,8 @@ impl Node {
     }
 
     fn send_questions(&mut self, to: NodeId, questions: Vec<Question>) {
-        let asked = questions.iter().map(|one| (one.verify, one.transactional_id.clone())).collect();
+        let asked =
+            questions.iter().map(|one| (one.verify, one.transactional_id.clone())).collect();
         let transactions = questions.into_iter().map(transaction).collect();
         let data = AddPartitionsToTxnRequestData { transactions, ..Default::default() };
         let request = Request::AddPartitionsToTxn(data);

@@ -61,8 +61,10 @@ fn is_protected(request: &Request, version: i16) -> bool {
         // Of brokers: they add with the epoch of the transaction, or only look.
         Request::AddPartitionsToTxn(_) => version >= 4,
         Request::AddOffsetsToTxn(_) | Request::OffsetCommit(_) => false,
-        // Without the transaction's version the leader cannot be strict.
-        Request::WriteTxnMarkers(_) => version >= 2,
+        // Of a transaction below version 2, or without the version, the leader cannot be strict.
+        Request::WriteTxnMarkers(request) => {
+            version >= 2 && request.markers.iter().all(|marker| marker.transaction_version >= 2)
+        }
         _ => true,
     }
 }

@@ -121,11 +121,12 @@ impl Node {
         let budget = self.store.max_turn_bytes() / 2;
         let mut next = first;
         for batch in &import.lead.batches[first..] {
-            self.store.append(id, batch.clone());
-            next += 1;
-            if self.store.turn_bytes() > budget {
+            // One batch fits into a turn, as it did when it was appended; two large ones may not.
+            if next > first && self.store.turn_bytes() + batch.size() as u64 > budget {
                 break;
             }
+            self.store.append(id, batch.clone());
+            next += 1;
         }
         if next == import.lead.batches.len() && import.lead.log_start > 0 {
             self.store.move_log_start(id, import.lead.log_start);

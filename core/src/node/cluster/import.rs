@@ -12,7 +12,7 @@ use super::super::timers::Timer;
 use crate::cluster::{Lead, Leader};
 use crate::mark;
 use crate::partition::Partition;
-use crate::store::{RecoveredLog, summary_of};
+use crate::store::{RecoveredLog, TurnId, summary_of};
 use crate::types::{PartitionId, TopicPartition};
 
 /// How long after a failure the import of a log is tried again, in ms.
@@ -23,6 +23,10 @@ const IMPORT_RETRY_MS: u64 = 100;
 pub(super) struct Import {
     lead: Lead,
     step: Step,
+    /// Turns up to this one may hold what an earlier import wrote: until they are decided nobody
+    /// knows what this node's disk has of the partition (verdict-sim seed 656: the first batch was
+    /// there twice).
+    after: Option<TurnId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +59,21 @@ impl Node {
         }
         cluster.leaders.insert(id, Leader { node, epoch });
         self.lose(id);
-        let import = Import { lead, step: Step::Clearing };
+        let after = self.newest_turn();
+        let import = Import { lead, step: Step::Clearing, after };
         if let Some(cluster) = &mut self.cluster {
             cluster.imports.insert(id, import);
         }
+    }
+
+    fn is_importing(&self) -> bool {
+        self.cluster.as_ref().is_some_and(|own| {
+            own.imports.values().any(|import| matches!(import.step, Step::Writing(_)))
+        })
+    }
+
+    fn newest_turn(&self) -> Option<TurnId> {
+        self.unpersisted.back().map(|(turn, _)| *turn)
     }
 
     /// Whether an import may go on with this input.
@@ -93,16 +108,23 @@ impl Node {
             return;
         };
         let epoch = import.lead.epoch;
+        let undecided = self.unpersisted.front().map(|(turn, _)| *turn);
+        if undecided.zip(import.after).is_some_and(|(oldest, after)| oldest <= after) {
+            return;
+        }
         if self.store.holds(id) {
             self.store.delete_log(id);
             self.when_persisted(Completion::Import { partition: id, epoch });
             return self.set_import_step(id, Step::Deleting);
         }
-        if !self.store.is_free(id, &topic) {
+        // One after the other: on a small journal two would fail each other's turns for ever.
+        if self.is_importing() || !self.store.is_free(id, &topic) {
             return;
         }
         let segment_bytes = self.log_config(&topic.topic).segment_bytes;
         self.store.create_log(id, &topic, segment_bytes);
+        // A batch as large as a turn may be leaves no room beside it.
+        self.close_turn();
         self.import_from(id, 0);
     }
 
@@ -167,8 +189,11 @@ impl Node {
 
     /// The retry's time has come.
     pub(in crate::node) fn import_again(&mut self, id: PartitionId) {
-        if self.import_step(id) == Some(Step::Failed) {
-            self.set_import_step(id, Step::Clearing);
+        let after = self.newest_turn();
+        let import = self.cluster.as_mut().and_then(|own| own.imports.get_mut(&id));
+        if let Some(import) = import.filter(|import| import.step == Step::Failed) {
+            import.step = Step::Clearing;
+            import.after = after;
         }
     }
 

@@ -71,7 +71,7 @@ pub enum Input {
     /// A point of time that `next_timeout` named has passed.
     Tick,
     /// News for a member of a cluster.
-    Cluster(ClusterInput),
+    Cluster(alloc::boxed::Box<ClusterInput>),
     /// The node is to stop cleanly: a last checkpoint, then [`Output::Stopped`].
     Stop,
 }

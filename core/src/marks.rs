@@ -139,6 +139,10 @@ marks! {
     StoreSyncFailed = "store.sync.failed",
     /// A log went on in a new segment.
     SegmentRolled = "store.segment.rolled",
+    /// A fetch session made room for another.
+    FetchSessionEvicted = "api.fetch.session.evicted",
+    /// A fetch of another epoch than its session's was refused.
+    FetchSessionEpochRefused = "api.fetch.session.epoch",
     /// A segment was closed because its records lie far apart in time.
     SegmentRolledByTime = "store.segment.rolled.by.time",
     /// Retention moved a log's start.

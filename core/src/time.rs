@@ -12,6 +12,12 @@ use core::ops::Add;
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
+    /// Whole milliseconds since the clock's own beginning.
+    #[must_use]
+    pub const fn as_ms(self) -> u64 {
+        self.0 / 1_000
+    }
+
     /// The time `ms` milliseconds after this one; saturates at the end of time.
     #[must_use]
     pub const fn after_ms(self, ms: u64) -> Self {

@@ -1,63 +1,101 @@
 #!/usr/bin/env bash
 # Puts known bugs back, one at a time, and explores until the simulator finds each.
 #
-#   sim/mutants/run.sh [--seeds N] [--jobs J] [--work DIR] [PATCH…]
+#   sim/mutants/run.sh [--check] [--seeds N] [--repeat K] [--jobs J] [--work DIR] [ID…]
 #
-# Copies the workspace to a work folder, applies one patch of sim/mutants/, builds with the
-# profile `sim`, explores, and says after how many seeds which oracle spoke. A patch that does
-# not apply is an error, not a pass: the code it mutates has moved and the patch has to follow.
-# Ends with 1 when a mutant was not found or a patch did not apply.
+# --check only asks git whether every patch still applies; .ci/run does that. Otherwise each patch
+# is applied to a copy of the checked out files under DIR, built incrementally with the profile
+# `sim`, and explored from K start seeds (0, 1,000,000, 2,000,000, …), N seeds each. Prints a row
+# of the table in README.md for each. Ends with 1 when a mutant survives one of its starts, or a
+# patch does not apply or build.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-seeds=2000 jobs=2 work=${TMPDIR:-/tmp}/verdict-mutants
-patches=()
+seeds=2000 repeat=1 jobs=2 work=$root/target/mutants check=
+ids=()
 while (($#)); do
   case $1 in
+    --check) check=1; shift ;;
     --seeds) seeds=$2; shift 2 ;;
+    --repeat) repeat=$2; shift 2 ;;
     --jobs) jobs=$2; shift 2 ;;
     --work) work=$2; shift 2 ;;
-    *) patches+=("$(realpath "$1")"); shift ;;
+    -*) echo "unknown option $1" >&2; exit 2 ;;
+    *) ids+=("$1"); shift ;;
   esac
 done
-((${#patches[@]})) || patches=("$here"/*.patch)
 
-mkdir -p "$work"
-# Outside of any repository, git applies patches to plain files.
-export GIT_CEILING_DIRECTORIES=$work
+patches=()
+if ((${#ids[@]})); then
+  for id in "${ids[@]}"; do
+    found=("$here/$id"-*.patch)
+    [ -e "${found[0]}" ] || { echo "no mutant $id" >&2; exit 2; }
+    patches+=("${found[0]}")
+  done
+else
+  patches=("$here"/*.patch)
+fi
+
 failed=0
-printf '%-34s %-10s %s\n' mutant seeds found
+if [ -n "$check" ]; then
+  for patch in "${patches[@]}"; do
+    git -C "$root" apply --check "$patch" || { echo "does not apply: ${patch##*/}"; failed=1; }
+  done
+  echo "${#patches[@]} mutants looked at"
+  exit $failed
+fi
+
+tree=$work/tree
+mkdir -p "$tree"
+work=$(cd "$work" && pwd) tree=$work/tree
+# Outside of any repository, git applies patches to plain files.
+export GIT_CEILING_DIRECTORIES=$work CARGO_INCREMENTAL=1 CARGO_TARGET_DIR=$work/target
+
+# Gives the copy the files of the root that differ, so that cargo builds only what changed.
+refresh() {
+  git -C "$root" ls-files -co --exclude-standard | while IFS= read -r file; do
+    [ -f "$root/$file" ] || continue
+    cmp -s "$root/$file" "$tree/$file" && continue
+    mkdir -p "$tree/$(dirname "$file")"
+    cp "$root/$file" "$tree/$file"
+  done
+  (cd "$tree" && find core sim net-tokio -type f) | while IFS= read -r file; do
+    [ -f "$root/$file" ] || rm "$tree/$file"
+  done
+}
+
+# The value at a per cent of the sorted numbers on stdin.
+at() { sort -n | awk -v p="$1" '{ v[NR] = $1 } END { i = int((NR * p + 99) / 100); print v[i < 1 ? 1 : i] }'; }
+
+echo '| id | mutant | seeds to find, median | p95 | oracle | build and run, s |'
+echo '|---|---|---|---|---|---|'
 for patch in "${patches[@]}"; do
   name=$(basename "$patch" .patch)
-  # Times are kept, so that cargo builds again only what the patches touch.
-  rm -rf "$work/tree"
-  mkdir -p "$work/tree"
-  (cd "$root" && git ls-files -co --exclude-standard -z | tar --null -T - -cf -) |
-    tar -xf - -C "$work/tree"
-  if ! (cd "$work/tree" && git apply --check "$patch") 2>"$work/$name.log"; then
-    printf '%-34s %-10s %s\n' "$name" - "THE PATCH DOES NOT APPLY: $(head -1 "$work/$name.log")"
-    failed=1
-    continue
+  id=${name%%-*} title=${name#*-} log=$work/$name.log
+  began=$SECONDS
+  refresh
+  if ! (cd "$tree" && git apply "$patch") 2>"$log"; then
+    echo "| $id | $title | DOES NOT APPLY | | | |"; failed=1; continue
   fi
-  touched=$(cd "$work/tree" && git apply --numstat "$patch" | cut -f3)
-  (cd "$work/tree" && git apply "$patch")
-  (cd "$work/tree" && touch $touched)
-  if ! (cd "$work/tree" && CARGO_TARGET_DIR="$work/target" cargo build -q -p verdict-sim --profile sim) 2>"$work/$name.log"; then
-    printf '%-34s %-10s %s\n' "$name" - "DOES NOT BUILD, see $work/$name.log"
-    failed=1
-    continue
+  if ! (cd "$tree" && cargo build -q -p verdict-sim --profile sim) 2>>"$log"; then
+    echo "| $id | $title | DOES NOT BUILD, see $log | | | |"; failed=1; continue
   fi
-  code=0
-  "$work/target/sim/verdict-sim" explore --seeds "$seeds" --jobs "$jobs" --failures 1 \
-    --check-every 0 >"$work/$name.log" 2>&1 || code=$?
-  if ((code == 0)); then
-    printf '%-34s %-10s %s\n' "$name" "$seeds" "NOT FOUND"
-    failed=1
-  else
-    first=$(grep -m1 '^seed ' "$work/$name.log" | cut -c1-140)
-    ran=$(grep -m1 -oE '^[0-9]+ seeds in' "$work/$name.log" | cut -d' ' -f1)
-    printf '%-34s %-10s %s\n' "$name" "$ran" "$first"
+  counts='' oracles='' survived=0
+  for ((start = 0; start < repeat; start++)); do
+    from=$((start * 1000000)) code=0
+    "$CARGO_TARGET_DIR/sim/verdict-sim" explore --from $from --seeds "$seeds" --jobs "$jobs" \
+      --failures 1 --check-every 0 >"$log" 2>&1 || code=$?
+    if ((code == 0)); then survived=$((survived + 1)); continue; fi
+    first=$(grep -m1 '^seed ' "$log" || true)
+    number=$(sed -E 's/^seed ([0-9]+):.*/\1/' <<<"$first")
+    counts+="$((number - from + 1))"$'\n'
+    oracles+="$(grep -oE '^seed [0-9]+: (O[0-9]+|[a-z ]+)' <<<"$first" | sed -E 's/^seed [0-9]+: //')"$'\n'
+  done
+  if ((survived)); then
+    echo "| $id | $title | SURVIVED $survived of $repeat | | | $((SECONDS - began)) |"; failed=1; continue
   fi
+  who=$(printf %s "$oracles" | sort | uniq -c | sort -rn | awk '{ $1 = ""; print substr($0, 2) }' | paste -sd, | sed 's/,/, /g')
+  echo "| $id | $title | $(printf %s "$counts" | at 50) | $(printf %s "$counts" | at 95) | $who | $((SECONDS - began)) |"
 done
 exit $failed

@@ -1,4 +1,4 @@
-//! Fetch, long poll included (spec 8.3). Sessionless: every answer is a full one.
+//! Fetch, long poll included (spec 8.3), with and without a session (KIP-227).
 //!
 //! A Fetch is evaluated when it arrives and each time a partition it names moves; it is answered
 //! when its bytes reach `min_bytes`, when a partition has an error, or at its deadline.
@@ -9,14 +9,17 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::FetchRequestData;
+use kacrab_protocol::generated::fetch_request::FetchTopic;
 use kacrab_protocol::generated::fetch_response::{
     AbortedTransaction, FetchResponseData, FetchableTopicResponse, LeaderIdAndEpoch, NodeEndpoint,
     PartitionData,
 };
 
 use super::Context;
+use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Told};
 use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
+use crate::cluster::{Leader, NodeId};
 use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::mark;
@@ -27,6 +30,9 @@ use crate::time::Timestamp;
 use crate::types::{Isolation, Offset, PartitionId, TopicId, TopicName, TopicPartition};
 use crate::wire::{FetchResponse, Response};
 
+/// From this version topics are named by id.
+const BY_ID: i16 = 13;
+
 /// A Fetch that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingFetch {
@@ -36,6 +42,7 @@ pub(crate) struct PendingFetch {
     max_bytes: u32,
     deadline: Timestamp,
     topics: Vec<Topic>,
+    session: Use,
     /// Reads of files that are under way; nothing is evaluated anew before they are back.
     reads: usize,
 }
@@ -43,6 +50,8 @@ pub(crate) struct PendingFetch {
 #[derive(Clone, Debug)]
 struct Topic {
     name: TopicName,
+    /// The name in the request: "" from v13 on.
+    sent: TopicName,
     topic_id: TopicId,
     partitions: Vec<Part>,
 }
@@ -59,47 +68,39 @@ struct Part {
     error: bool,
 }
 
+/// What becomes of the answer.
+#[derive(Clone, Copy, Debug)]
+enum Use {
+    /// It is a full one.
+    Sessionless,
+    /// It is a full one, and the first of a session.
+    Creates,
+    /// It tells what is new to the session, which has to be at this epoch still.
+    Continues { id: i32, epoch: i32 },
+}
+
 pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestData) {
-    if request.session_id != 0 && request.session_epoch > 0 {
-        let data = FetchResponseData {
-            error_code: ErrorCode::FetchSessionIdNotFound.code(),
-            ..Default::default()
-        };
-        let response = FetchResponse { data, records: Vec::new() };
-        return node.respond(context.id, Response::Fetch(response));
-    }
+    let session = match take_up(node, context.version, &request) {
+        Ok(session) => session,
+        Err(code) => return refuse(node, context.id, code),
+    };
     let isolation = match request.isolation_level {
         1 => Isolation::ReadCommitted,
         _ => Isolation::ReadUncommitted,
     };
-    let version = context.version;
     let wait_ms = u64::try_from(request.max_wait_ms).unwrap_or(0);
     let max_bytes = u32::try_from(request.max_bytes.min(node.config.fetch_max_bytes)).unwrap_or(0);
+    let topics = match session {
+        Use::Continues { id, .. } => of_session(node, id, context.version),
+        _ => of_request(node, &request, context.version),
+    };
     let fetch = PendingFetch {
         isolation,
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes,
         deadline: node.now.at.after_ms(wait_ms),
-        topics: request
-            .topics
-            .into_iter()
-            .map(|topic| {
-                let by_id = version >= 13;
-                let topic_id = TopicId::from(topic.topic_id);
-                let name = if by_id {
-                    node.meta.topic_by_id(topic_id).map(|known| known.name.clone())
-                } else {
-                    Some(TopicName::from(topic.topic.as_str()))
-                };
-                let partitions = topic
-                    .partitions
-                    .iter()
-                    .map(|part| prepare(node, name.as_ref(), part))
-                    .collect();
-                let name = name.unwrap_or_else(|| TopicName::from(topic.topic.as_str()));
-                Topic { name, topic_id, partitions }
-            })
-            .collect(),
+        topics,
+        session,
         reads: 0,
         context,
     };
@@ -108,24 +109,100 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestDat
     evaluate(node, id);
 }
 
-fn prepare(
-    node: &Node,
-    name: Option<&TopicName>,
-    part: &kacrab_protocol::generated::fetch_request::FetchPartition,
-) -> Part {
+/// Kafka's `FetchManager.newContext`.
+fn take_up(node: &mut Node, version: i16, request: &FetchRequestData) -> Result<Use, ErrorCode> {
+    let (id, epoch) = (request.session_id, request.session_epoch);
+    if matches!(epoch, INITIAL_EPOCH | FINAL_EPOCH) {
+        node.fetch_sessions.remove(id);
+        return Ok(if epoch == FINAL_EPOCH { Use::Sessionless } else { Use::Creates });
+    }
+    let changed = request.topics.iter().flat_map(|topic| {
+        let name = TopicName::from(topic.topic.as_str());
+        let topic_id = TopicId::from(topic.topic_id);
+        topic.partitions.iter().map(move |part| {
+            let cached =
+                Cached::new(part.fetch_offset, part.current_leader_epoch, part.partition_max_bytes);
+            ((name.clone(), topic_id, part.partition), cached)
+        })
+    });
+    let forgotten = request.forgotten_topics_data.iter().flat_map(|topic| {
+        let name = TopicName::from(topic.topic.as_str());
+        let topic_id = TopicId::from(topic.topic_id);
+        topic.partitions.iter().map(move |partition| (name.clone(), topic_id, *partition))
+    });
+    let now_ms = node.now.at.as_ms();
+    let by_id = version >= BY_ID;
+    let sessions = &mut node.fetch_sessions;
+    let next = sessions.update(now_ms, id, epoch, by_id, changed, forgotten)?;
+    Ok(next.map_or(Use::Sessionless, |epoch| Use::Continues { id, epoch }))
+}
+
+fn refuse(node: &mut Node, id: RequestId, code: ErrorCode) {
+    let data = FetchResponseData { error_code: code.code(), ..Default::default() };
+    node.respond(id, Response::Fetch(FetchResponse { data, records: Vec::new() }));
+}
+
+/// The partitions that a full request names.
+fn of_request(node: &Node, request: &FetchRequestData, version: i16) -> Vec<Topic> {
+    let topic = |topic: &FetchTopic| {
+        let by_id = version >= BY_ID;
+        let topic_id = TopicId::from(topic.topic_id);
+        let sent = TopicName::from(topic.topic.as_str());
+        let name = known_name(node, by_id, &sent, topic_id);
+        let partitions = topic.partitions.iter().map(|part| {
+            let cached =
+                Cached::new(part.fetch_offset, part.current_leader_epoch, part.partition_max_bytes);
+            prepare(node, name.as_ref(), part.partition, &cached)
+        });
+        let partitions = partitions.collect();
+        Topic { name: name.unwrap_or_else(|| sent.clone()), sent, topic_id, partitions }
+    };
+    request.topics.iter().map(topic).collect()
+}
+
+/// The partitions that a session holds, in its order.
+fn of_session(node: &Node, id: i32, version: i16) -> Vec<Topic> {
+    let mut topics: Vec<Topic> = Vec::new();
+    for ((sent, topic_id, index), cached) in node.fetch_sessions.partitions(id) {
+        let name = known_name(node, version >= BY_ID, sent, *topic_id);
+        let part = prepare(node, name.as_ref(), *index, cached);
+        match topics.last_mut() {
+            Some(topic) if topic.sent == *sent && topic.topic_id == *topic_id => {
+                topic.partitions.push(part);
+            }
+            _ => topics.push(Topic {
+                name: name.unwrap_or_else(|| sent.clone()),
+                sent: sent.clone(),
+                topic_id: *topic_id,
+                partitions: alloc::vec![part],
+            }),
+        }
+    }
+    topics
+}
+
+fn known_name(node: &Node, by_id: bool, sent: &TopicName, id: TopicId) -> Option<TopicName> {
+    if by_id {
+        node.meta.topic_by_id(id).map(|known| known.name.clone())
+    } else {
+        Some(sent.clone())
+    }
+}
+
+fn prepare(node: &Node, name: Option<&TopicName>, index: i32, wanted: &Cached) -> Part {
     let id = match name {
         None => Err(ErrorCode::UnknownTopicId),
         Some(name) => node
             .meta
-            .partition_id(&TopicPartition { topic: name.clone(), partition: part.partition })
+            .partition_id(&TopicPartition { topic: name.clone(), partition: index })
             .ok_or(ErrorCode::UnknownTopicOrPartition),
     };
     Part {
-        index: part.partition,
+        index,
         id,
-        offset: part.fetch_offset,
-        leader_epoch: part.current_leader_epoch,
-        max_bytes: u32::try_from(part.partition_max_bytes).unwrap_or(0),
+        offset: wanted.offset,
+        leader_epoch: wanted.leader_epoch,
+        max_bytes: u32::try_from(wanted.max_bytes).unwrap_or(0),
         data: PartitionData::default(),
         records: Vec::new(),
         error: false,
@@ -382,8 +459,19 @@ pub(crate) fn cancel(node: &mut Node, id: RequestId, fetch: &PendingFetch) {
 }
 
 fn respond(node: &mut Node, id: RequestId) {
-    let Some(Pending::Fetch(fetch)) = node.waiting.take(id) else { return };
+    let Some(Pending::Fetch(mut fetch)) = node.waiting.take(id) else { return };
     cancel(node, id, &fetch);
+    let session_id = match fetch.session {
+        Use::Sessionless => 0,
+        Use::Creates => create_session(node, &fetch),
+        Use::Continues { id: session, epoch } => {
+            if !node.fetch_sessions.is_at(session, epoch) {
+                return refuse(node, id, ErrorCode::InvalidFetchSessionEpoch);
+            }
+            keep_news(node, session, &mut fetch);
+            session
+        }
+    };
     let version = fetch.context.version;
     let mut responses = Vec::with_capacity(fetch.topics.len());
     let mut records = Vec::with_capacity(fetch.topics.len());
@@ -392,19 +480,7 @@ fn respond(node: &mut Node, id: RequestId) {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         let mut parts = Vec::with_capacity(topic.partitions.len());
         for mut part in topic.partitions {
-            let code = part.data.error_code;
-            if version >= 12
-                && (code == ErrorCode::NotLeaderOrFollower.code()
-                    || code == ErrorCode::FencedLeaderEpoch.code())
-                && let Some(leader) = part.id.ok().and_then(|id| node.leader_of(id))
-            {
-                leaders.insert(leader.node);
-                part.data.current_leader = LeaderIdAndEpoch {
-                    leader_id: leader.node,
-                    leader_epoch: leader.epoch,
-                    ..Default::default()
-                };
-            }
+            leaders.extend(tell_leader(node, version, &mut part));
             partitions.push(part.data);
             parts.push(part.records);
         }
@@ -427,6 +503,61 @@ fn respond(node: &mut Node, id: RequestId) {
             ..Default::default()
         })
         .collect();
-    let data = FetchResponseData { responses, node_endpoints, ..Default::default() };
+    let data = FetchResponseData { session_id, responses, node_endpoints, ..Default::default() };
     node.respond(id, Response::Fetch(FetchResponse { data, records }));
+}
+
+/// Names the leader to who asks the wrong one.
+fn tell_leader(node: &Node, version: i16, part: &mut Part) -> Option<NodeId> {
+    let code = part.data.error_code;
+    let wrong = code == ErrorCode::NotLeaderOrFollower.code()
+        || code == ErrorCode::FencedLeaderEpoch.code();
+    if version < 12 || !wrong {
+        return None;
+    }
+    let Leader { node: leader_id, epoch: leader_epoch } = node.leader_of(part.id.ok()?)?;
+    part.data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+    Some(leader_id)
+}
+
+fn told(part: &Part) -> Told {
+    Told {
+        has_records: part.records.iter().any(|records| !records.is_empty()),
+        failed: part.data.error_code != 0,
+        high_watermark: part.data.high_watermark,
+        log_start: part.data.log_start_offset,
+    }
+}
+
+fn key(topic: &Topic, part: &Part) -> Key {
+    (topic.sent.clone(), topic.topic_id, part.index)
+}
+
+/// The id of the session that begins with this answer; 0 when there is no room for it.
+fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
+    let slots = usize::try_from(node.config.max_incremental_fetch_session_cache_slots);
+    let (now_ms, entropy) = (node.now.at.as_ms(), node.config.entropy);
+    let parts = fetch.topics.iter().flat_map(|topic| {
+        topic.partitions.iter().map(move |part| {
+            let max_bytes = i32::try_from(part.max_bytes).unwrap_or(i32::MAX);
+            let cached = Cached::new(part.offset, part.leader_epoch, max_bytes);
+            (key(topic, part), cached, told(part))
+        })
+    });
+    let by_id = fetch.context.version >= BY_ID;
+    node.fetch_sessions.create(now_ms, entropy, slots.unwrap_or(0), by_id, parts)
+}
+
+/// Drops what the session's client knows already.
+fn keep_news(node: &mut Node, session: i32, fetch: &mut PendingFetch) {
+    let sessions = &mut node.fetch_sessions;
+    for topic in &mut fetch.topics {
+        let parts = core::mem::take(&mut topic.partitions);
+        for part in parts {
+            if sessions.tell(session, &key(topic, &part), &told(&part)) {
+                topic.partitions.push(part);
+            }
+        }
+    }
+    fetch.topics.retain(|topic| !topic.partitions.is_empty());
 }

@@ -12,6 +12,7 @@ mod configs;
 mod consumer_groups;
 pub(crate) mod delete_records;
 pub(crate) mod fetch;
+mod fetch_sessions;
 mod group_admin;
 pub(crate) mod groups;
 mod leader_epochs;
@@ -32,6 +33,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
+pub(crate) use self::fetch_sessions::FetchSessions;
 pub(crate) use self::waiting::{Pending, ReadPurpose, Waiting};
 use crate::error::ErrorCode;
 use crate::io::{ConnId, Output, RequestId};

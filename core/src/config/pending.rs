@@ -13,7 +13,6 @@ pub const PENDING: &[&str] = &[
     "log.cleaner.min.compaction.lag.ms",
     "log.index.size.max.bytes",
     "log.segment.delete.delay.ms",
-    "max.incremental.fetch.session.cache.slots",
     "metadata.log.segment.bytes",
     "offsets.commit.timeout.ms",
     "offsets.load.buffer.size",

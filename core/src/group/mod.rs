@@ -1,17 +1,17 @@
-//! The group coordinator: members of classic groups and committed offsets, kept in
-//! `__consumer_offsets`.
+//! The group coordinator: members of classic and of consumer groups, and committed offsets, kept
+//! in `__consumer_offsets`.
 //!
 //! Calls go in, [`GroupEffect`]s come out; the coordinator never touches a partition itself.
-//! Membership is in [`classic`]; a group without members (Kafka's simple group) accepts offsets
-//! of whoever names no generation.
+//! Membership is in [`classic`] and in [`consumer`] (KIP-848); a group without members (Kafka's
+//! simple group) accepts offsets of whoever names no generation.
 //!
 //! # Rules
 //! * Offsets change only when the record is persisted: in [`GroupCoordinator::appended`] with
 //!   `Ok`, in [`GroupCoordinator::marker`], and while loading. All three go through the same
 //!   replay, so memory equals a replay of the log (spec 9.4). A failed append leaves nothing
 //!   behind (P27).
-//! * Members come and go in memory only, as in Kafka; what was assigned to them counts when it is
-//!   persisted.
+//! * Members of classic groups come and go in memory only, as in Kafka; what was assigned to them
+//!   counts when it is persisted. Those of consumer groups are in the log with all they do.
 //! * The caller reports persisted appends and markers of one partition in the order of the log.
 //! * Offsets of a transaction become visible at its marker, unless the log holds a newer commit.
 
@@ -404,12 +404,13 @@ impl GroupCoordinator {
         }
     }
 
-    /// The state of a group; `None` when there is no such group (or it is not coordinated here).
+    /// The state of a classic group; `None` when there is none (or it is not coordinated here).
     #[must_use]
     pub fn state(&self, group: &str) -> Option<GroupState> {
         let partition = partition_for(group, self.config.partitions);
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return None };
-        shard.group(group).map(|found| self.state_of(group, found))
+        let found = shard.group(group).filter(|found| found.consumer.is_none());
+        found.map(|found| self.state_of(group, found))
     }
 
     /// A topic is there, or has this many partitions now, as of an offset of the metadata log.

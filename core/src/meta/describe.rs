@@ -71,12 +71,7 @@ impl Meta {
         layers.into_iter().filter_map(move |(source, values)| Some((source, values.get(name)?)))
     }
 
-    /// The text of a topic's setting: its own, else the broker's, else the default.
-    #[must_use]
-    pub fn config_value<'a>(&'a self, topic: &'a Topic, config: &TopicConfig) -> &'a str {
-        self.given_value(topic, config).unwrap_or(config.default)
-    }
-
+    /// The text of a topic's setting when one was given: its own, else the broker's.
     pub(super) fn given_value<'a>(
         &'a self,
         topic: &'a Topic,

@@ -8,7 +8,7 @@ use crate::codec::RecordFault;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum MetaError {
     /// The name breaks Kafka's rules for topic names.
-    #[error("topic name is invalid: {0}")]
+    #[error("Topic name is invalid: {0}")]
     InvalidName(&'static str),
     /// Metrics could not tell the name from another topic's: `.` and `_` collide.
     #[error("topic name collides with existing topic: {0}")]
@@ -32,13 +32,13 @@ pub enum MetaError {
     #[error("number of partitions was set to an invalid non-positive value")]
     InvalidPartitions,
     /// More partitions than one request may create.
-    #[error("excessively large number of partitions per request")]
+    #[error("Excessively large number of partitions per request.")]
     TooManyPartitions,
     /// The replication factor is neither -1 nor one this node can give.
     #[error("replication factor must be 1, or -1 to use the default value")]
     InvalidReplicationFactor,
     /// A manual assignment that this node cannot give.
-    #[error("replica assignment is invalid: {0}")]
+    #[error("The manual partition assignment is invalid: {0}.")]
     InvalidAssignment(&'static str),
     /// A manual assignment beside a number of partitions or a replication factor.
     #[error("a manual assignment was given together with counts")]

@@ -73,6 +73,7 @@ pub struct Node {
     /// What waits for closed turns that are not persisted yet, oldest first.
     unpersisted: VecDeque<(TurnId, Vec<Completion>)>,
     pub(crate) waiting: Waiting,
+    pub(crate) fetch_sessions: api::FetchSessions,
     pub(crate) reads: BTreeMap<ReadId, api::ReadPurpose>,
     pub(crate) timers: Timers,
     after_change: Vec<AfterChange>,
@@ -99,6 +100,7 @@ impl Node {
             open_turn: Vec::new(),
             unpersisted: VecDeque::new(),
             waiting: Waiting::default(),
+            fetch_sessions: api::FetchSessions::default(),
             reads: BTreeMap::new(),
             timers: Timers::default(),
             after_change: Vec::new(),
@@ -131,7 +133,7 @@ impl Node {
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
             Input::Tick => self.tick(),
-            Input::Cluster(input) => self.cluster_input(input),
+            Input::Cluster(input) => self.cluster_input(*input),
             Input::Stop => self.stop(),
         }
         self.open_recovered_logs();

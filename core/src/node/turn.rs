@@ -145,7 +145,7 @@ impl Node {
                 self.high_watermark_passed(partition, last_offset);
             }
             Completion::Produce { request, part, .. } => {
-                api::produce::persisted(self, request, part)
+                api::produce::persisted(self, request, part);
             }
             Completion::TxnLog { append, key, .. } => {
                 self.txn.appended(self.now, append, Ok(()));

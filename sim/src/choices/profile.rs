@@ -37,6 +37,9 @@ faults! {
     ResponseLost = "response lost", most 500;
     /// A request takes longer than its sender waits.
     RequestDelayed = "request delayed", most 300;
+    /// A request that the protocol protects from it arrives twice, the second time over another
+    /// connection.
+    RequestRepeated = "request repeated", most 200;
     /// An answer takes longer than its receiver waits.
     ResponseDelayed = "response delayed", most 200;
     /// A node dies between two outputs; the rate is of inputs.
@@ -45,6 +48,8 @@ faults! {
     CrashAgain = "crash in recovery", most 5_000;
     /// A node is stopped in order and started again; the rate is of inputs.
     Stopped = "node stopped", most 8;
+    /// A node comes back with the highest level of transaction.version; the rate is of restarts.
+    Upgraded = "upgraded", most 8_000;
     /// A node stops for a while and goes on.
     NodePaused = "node paused", most 20;
     /// A client dies in the middle of what it does.
@@ -71,6 +76,9 @@ faults! {
     /// A bit of the records turns while the node is down, once: the only copy is destroyed, which
     /// has to be found; the rate is of restarts.
     Rot = "bit rot", most 10_000;
+    /// No fault: a second node recovers from what is durable, beside the one that lives; the rate
+    /// is of inputs.
+    Shadow = "shadow recovery", most 30;
     /// A partition gets another leader; the rate is of inputs.
     LeaderMoves = "leader moves", most 60;
     /// A member hears late who leads what, the old leader too; the rate is of news.
@@ -101,7 +109,11 @@ impl Fault {
 
     /// One seed in how many has it: what destroys the only copy also ends most of the run.
     const fn rarity(self) -> u32 {
-        if matches!(self, Self::Rot) { 40 } else { 2 }
+        match self {
+            Self::Rot => 40,
+            Self::Shadow => 4,
+            _ => 2,
+        }
     }
 }
 

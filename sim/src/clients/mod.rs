@@ -25,7 +25,7 @@ pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
-pub(crate) use self::requests::code_of;
+pub(crate) use self::requests::{code_of, fetch, read_fetch};
 use crate::world::Env;
 
 /// The one topic of a world's clients.
@@ -48,6 +48,8 @@ pub enum Client {
     Admin(Admin),
     /// Creates the topic first, reads everything last.
     Auditor(Auditor),
+    /// Nobody: shrinking took the client away and left its number.
+    Gone,
 }
 
 impl Client {
@@ -65,6 +67,7 @@ impl Client {
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
             Self::Member(client) => client.wake(env),
+            Self::Gone => {}
         }
     }
 
@@ -77,6 +80,7 @@ impl Client {
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
             Self::Member(client) => client.answer(env, conn, corr, response),
+            Self::Gone => {}
         }
     }
 
@@ -89,6 +93,7 @@ impl Client {
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
             Self::Member(client) => client.cut(env, conn),
+            Self::Gone => {}
         }
     }
 
@@ -102,6 +107,7 @@ impl Client {
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
             Self::Member(client) => client.is_done(),
+            Self::Gone => true,
         }
     }
 
@@ -113,7 +119,7 @@ impl Client {
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
             Self::Member(client) => client.heal(env),
-            Self::Auditor(_) => {}
+            Self::Auditor(_) | Self::Gone => {}
         }
     }
 
@@ -127,6 +133,7 @@ impl Client {
             Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
             Self::Member(client) => client.waits_for(),
+            Self::Gone => "nothing".to_owned(),
         }
     }
 }

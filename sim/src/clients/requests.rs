@@ -173,7 +173,7 @@ pub(super) fn write_marker(
     })
 }
 
-pub(super) fn fetch(part: Part, from: i64, committed: bool, wait_ms: i32, max: i32) -> Request {
+pub(crate) fn fetch(part: Part, from: i64, committed: bool, wait_ms: i32, max: i32) -> Request {
     let partition = k::fetch_request::FetchPartition {
         partition: i32::from(part),
         current_leader_epoch: -1,
@@ -362,7 +362,7 @@ pub(super) fn coordinator_epoch(response: &Response, pid: i64) -> Option<i32> {
 }
 
 /// A Fetch answer for one partition, as the history holds it. `Err` says the bytes are no batches.
-pub(super) fn read_fetch(
+pub(crate) fn read_fetch(
     response: &Response,
     (part, from, committed): (Part, i64, bool),
     asked_us: u64,

@@ -25,7 +25,8 @@ pub(super) struct Call<K> {
     state: State,
     pub(super) asked_us: u64,
     deadline_us: u64,
-    /// An attempt was sent and its answer never came, so it may have been applied.
+    /// An attempt was sent and its answer never came, or it arrives twice: it may have been
+    /// applied, or may still be.
     pub(super) unsure: bool,
 }
 
@@ -234,7 +235,8 @@ impl<K> Session<K> {
             let corr = self.next_corr;
             self.next_corr += 1;
             call.state = State::InFlight { conn, corr, since_us: env.now_us };
-            env.send(conn, corr, call.version, call.request.clone());
+            // What arrives a second time may be applied although the first time was refused.
+            call.unsure |= env.send(conn, corr, call.version, call.request.clone());
             env.wake(self.client, env.now_us + self.patience.request_us);
             in_flight += 1;
         }

@@ -1,9 +1,11 @@
 //! Reads the batches of a fetch: a decoder of our own, so that the core's is not its own judge.
 
 use bytes::{Buf, Bytes};
+use serde::{Deserialize, Serialize};
 
 /// What a batch is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BatchKind {
     /// Records outside any transaction.
     Plain,
@@ -24,7 +26,7 @@ impl BatchKind {
 }
 
 /// A batch as a reader sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Offset of the first record.
     pub base: i64,

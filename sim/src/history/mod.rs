@@ -18,12 +18,17 @@
 
 mod batches;
 mod filter;
+mod json;
 
 pub use self::batches::{Batch, BatchKind, parse_batches};
 pub use self::filter::{Delivered, deliver};
+pub use self::json::BadLine;
+
+use serde::{Deserialize, Serialize};
 
 /// How an operation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was done, and the client was told so.
     Ok,
@@ -41,18 +46,20 @@ pub type Txn = u32;
 pub type ClientId = u16;
 
 /// Something that happened, when, and to which client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// When, in microseconds.
     pub at_us: u64,
     /// To whom.
     pub client: ClientId,
     /// What.
+    #[serde(flatten)]
     pub event: Event,
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A record was handed to the network for the first time.
     Sent {
@@ -171,6 +178,21 @@ pub enum Event {
     },
     /// A partition was read.
     Fetched(Box<Fetch>),
+    /// A node that had only what was durable at that moment was started beside the one that
+    /// lives, and this is all it serves of a partition.
+    Recovered {
+        /// The partition.
+        part: Part,
+        /// Where its log begins.
+        log_start: i64,
+        /// Its batches.
+        batches: Vec<Batch>,
+    },
+    /// Such a node could not be started, or did not serve a partition.
+    Unrecovered {
+        /// Why, in words.
+        reason: String,
+    },
     /// A node died.
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.
@@ -187,7 +209,7 @@ pub enum Event {
 }
 
 /// One answer to a fetch of one partition, without error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetch {
     /// The partition.
     pub part: Part,

@@ -6,8 +6,11 @@ use super::facts::Log;
 use super::{Facts, Findings};
 use crate::history::{Fetch, Part};
 
+/// When an answer came, and the highest last stable offset and high watermark up to it.
+type Highest = (u64, i64, i64);
+
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
-    let mut seen: BTreeMap<(Part, usize), Vec<(u64, i64, i64)>> = BTreeMap::new();
+    let mut seen: BTreeMap<(Part, usize), Vec<Highest>> = BTreeMap::new();
     for (at_us, fetch) in facts.fetches() {
         bounds(at_us, fetch, findings);
         let before = seen.entry((fetch.part, fetch.broker)).or_default();

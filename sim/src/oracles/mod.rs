@@ -16,6 +16,7 @@
 //! | O9 | epochs and coordinator epochs never go back; one outcome per transaction |
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
 //! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once |
+//! | O12 | a node that starts from what is durable serves all that anybody was told of |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
 mod decision;
@@ -28,6 +29,7 @@ mod liveness;
 mod lso;
 mod members;
 mod order;
+mod shadow;
 #[cfg(test)]
 mod tests;
 mod twice;
@@ -89,6 +91,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     fence::judge(&facts, &mut findings);
     group_offsets::judge(&facts, &mut findings);
     members::judge(&facts, &mut findings);
+    shadow::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

@@ -383,6 +383,17 @@ fn o11_speaks_when_an_offset_of_an_aborted_transaction_is_there() {
     offsets(Some(1), Outcome::Ok).committed(1).then(seen(-1)).speaks(11);
 }
 
+#[test]
+fn o12_speaks_when_a_recovery_lacks_what_was_told() {
+    let recovered =
+        |batches: &[Batch]| Event::Recovered { part: 0, log_start: 0, batches: batches.to_vec() };
+    let whole = [plain(0, 7, 0, &[1])];
+    let story = || Story::new().sent(1, 0, None, (7, 0)).then(recovered(&[])).acked(1, 0);
+    story().then(recovered(&whole)).read(0, &whole, &[]).silent();
+    story().then(recovered(&[])).read(0, &whole, &[]).speaks(12);
+    Story::new().then(Event::Unrecovered { reason: "no".to_owned() }).speaks(12);
+}
+
 fn assigned(generation: i32, owner: u32, parts: &[u16]) -> Event {
     Event::Assigned { group: 0, generation, owner, parts: parts.to_vec(), asked_us: 0 }
 }

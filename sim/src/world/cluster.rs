@@ -305,7 +305,7 @@ impl Env {
         changes: Vec<SharedChange>,
     ) {
         let mut travel = self.choices.between(Label::Latency, 50, 500);
-        if self.choices.chance(Label::ConfirmFate, self.profile.rate(Fault::ConfirmDelayed)) {
+        if self.choices.chance(Label::ConfirmDelayed, self.profile.rate(Fault::ConfirmDelayed)) {
             travel += self.choices.between(Label::ConfirmFate, 10_000, 2_000_000);
         }
         let now_us = self.now_us;
@@ -354,7 +354,7 @@ impl Env {
         }
         self.tell(to);
         for other in (0..self.cluster_mut().size).filter(|other| *other != to) {
-            if self.choices.chance(Label::News, self.profile.rate(Fault::NewsLate)) {
+            if self.choices.chance(Label::NewsLate, self.profile.rate(Fault::NewsLate)) {
                 let until = now_us + self.choices.between(Label::News, 100_000, 6_000_000);
                 self.cluster_mut().hidden.insert((other, id), until);
                 self.queue.push(until, Happening::Tell { broker: other });
@@ -418,7 +418,8 @@ impl Env {
         self.cluster_mut().given[broker].clear();
         self.cluster_mut().told[broker].clear();
         self.cluster_mut().next_tell_us[broker] = None;
-        let moves = self.choices.chance(Label::Move, self.profile.rate(Fault::LeaderMoves) * 20);
+        let moves =
+            self.choices.chance(Label::LeaderMoves, self.profile.rate(Fault::LeaderMoves) * 20);
         for (id, leader) in self.cluster_mut().led() {
             if leader.node == broker as i32 + 1 {
                 let size = self.cluster_mut().size as u32;
@@ -468,10 +469,10 @@ impl Env {
         let api = api_name(&request);
         let pinned = self.pins.request(&format!("peer {api}"), from as ClientId);
         let mut delay = if let Some(super::pins::Act::Delay(us)) = pinned { us } else { 0 };
-        if pinned == Some(super::pins::Act::Drop) || self.is_cut(from, to, Fault::PeerLost) {
+        if pinned == Some(super::pins::Act::Drop) || self.is_cut(from, to) {
             return;
         }
-        if self.choices.chance(Label::PeerFate, self.profile.rate(Fault::PeerDelayed)) {
+        if self.choices.chance(Label::PeerDelayed, self.profile.rate(Fault::PeerDelayed)) {
             delay += self.choices.between(Label::PeerFate, 100_000, 4_000_000);
         }
         let at = self.now_us + travel + delay;
@@ -481,7 +482,7 @@ impl Env {
 
     /// Now and then the network between two members is cut for a while, one way or both.
     fn maybe_cut(&mut self, from: usize, to: usize) {
-        if !self.choices.chance(Label::PeerFate, self.profile.rate(Fault::PeersCut)) {
+        if !self.choices.chance(Label::PeersCut, self.profile.rate(Fault::PeersCut)) {
             return;
         }
         let until = self.now_us + self.choices.between(Label::PeerFate, 100_000, 5_000_000);
@@ -495,11 +496,11 @@ impl Env {
         }
     }
 
-    fn is_cut(&mut self, from: usize, to: usize, fault: Fault) -> bool {
+    fn is_cut(&mut self, from: usize, to: usize) -> bool {
         let now_us = self.now_us;
         let until = self.cluster_mut().cuts.get(&(from, to)).copied();
         until.is_some_and(|until| until > now_us)
-            || self.choices.chance(Label::PeerFate, self.profile.rate(fault))
+            || self.choices.chance(Label::PeerLost, self.profile.rate(Fault::PeerLost))
     }
 
     /// Both ends have forgotten a connection between members.
@@ -524,8 +525,7 @@ impl Env {
         let Some(cluster) = &self.cluster else { return false };
         let Some(peer) = cluster.peers.get(&conn).cloned() else { return false };
         let pinned = self.pins.response(&format!("peer {api}"), peer.from as ClientId);
-        let lost = pinned == Some(super::pins::Act::Drop)
-            || self.is_cut(peer.to, peer.from, Fault::PeerLost);
+        let lost = pinned == Some(super::pins::Act::Drop) || self.is_cut(peer.to, peer.from);
         if !lost {
             self.end_peer(conn, &Ok(response.clone()));
             self.queue.push(self.now_us + 1, Happening::ConnClosed { conn });

@@ -7,12 +7,15 @@
 
 mod broker;
 mod cluster;
+mod cuts;
 mod env;
 mod names;
 pub mod pins;
 mod plan;
 mod queue;
+mod shadow;
 
+pub use self::cuts::Cuts;
 pub use self::env::Env;
 pub use self::plan::{Brokers, Plan, SWEEP_MS, base_properties, broker_config};
 
@@ -88,16 +91,20 @@ impl World {
         let later = later.and_then(|(_, size)| size.parse().ok());
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
         let count = plan.brokers.count.max(1);
-        let brokers = (0..count)
+        let mut brokers: Vec<Broker> = (0..count)
             .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
             .collect();
         let cluster = plan.cluster(&config);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
+        if plan.lying_disk {
+            brokers[0].disk.lie();
+        }
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
                 .with_old_epochs(plan.ages_epochs)
+                .with_parts(plan.parts)
                 .with_cluster(cluster),
             brokers,
             clients,
@@ -110,8 +117,7 @@ impl World {
     }
 
     /// Runs to the end.
-    #[must_use]
-    pub fn run(mut self) -> Outcome {
+    pub fn run(&mut self) {
         crate::marks::install();
         for broker in &mut self.brokers {
             broker.start(&mut self.env);
@@ -135,6 +141,11 @@ impl World {
             self.happen(happening);
             self.advance();
         }
+    }
+
+    /// How the run went, to its end or to the panic that ended it.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
         Outcome {
             inputs: self.brokers.iter().map(|broker| broker.inputs).sum(),
             lives: self.brokers.iter().map(|broker| u64::from(broker.life)).sum(),
@@ -281,7 +292,7 @@ impl World {
         let now_us = self.env.now_us;
         self.env.trace.event(now_us, What::Phase, [phase as u64, 0, 0, 0]);
         if self.env.trace.wants_lines() {
-            self.env.trace.line(now_us, "world", &format!("{phase:?}"));
+            self.env.trace.heading(now_us, "world", &format!("{phase:?}"));
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Plan {
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
+    /// The disk acknowledges syncs that it does not do: the canary, which has to be found.
+    pub lying_disk: bool,
     /// The brokers.
     pub brokers: Brokers,
 }
@@ -49,7 +51,7 @@ pub struct Brokers {
 
 impl Brokers {
     /// Mostly one; a cluster in one seed of eight.
-    fn draw(choices: &mut Source) -> Self {
+    fn draw(choices: &mut Source, profile: &mut Profile) -> Self {
         let count = match choices.below(Label::Brokers, 16) {
             14 => 2,
             15 => 3,
@@ -58,6 +60,11 @@ impl Brokers {
         let of_old =
             (0..count as usize).filter(|_| choices.below(Label::Brokers, 6) == 5).collect();
         let first_leader = choices.below(Label::Brokers, count) as usize;
+        profile.draw_between_brokers(choices);
+        // What a member's disk holds is not the only copy.
+        for fault in [Fault::Rot, Fault::NewerRecord, Fault::DerivedDamaged] {
+            profile.set(fault, 0);
+        }
         Self { count: count as usize, of_old, first_leader }
     }
 }
@@ -155,14 +162,7 @@ impl Plan {
         }
         let members =
             if choices.below(Label::Size, 3) == 2 { draw_group(choices, &mut set) } else { 0 };
-        let brokers = Brokers::draw(choices);
-        if brokers.count > 1 {
-            profile.draw_between_brokers(choices);
-            // What a member's disk holds is not the only copy.
-            for fault in [Fault::Rot, Fault::NewerRecord, Fault::DerivedDamaged] {
-                profile.set(fault, 0);
-            }
-        }
+        let brokers = Brokers::draw(choices, &mut profile);
         let ages_epochs = ages_epochs && brokers.count == 1;
         let members = if brokers.count > 1 { 0 } else { members };
         let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
@@ -180,6 +180,7 @@ impl Plan {
             pipeline,
             timeout_ms,
             brokers,
+            lying_disk: false,
         }
     }
 
@@ -215,6 +216,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
+        let choices = &mut choices.of(client);
         let kind = match choices.below(Label::ClientKind, 5) {
             // A client learns from ApiVersions that the cluster is of old, nearly always.
             0 | 1 if version == 2 || choices.below(Label::ClientKind, 8) == 7 => ProducerKind::V2,
@@ -251,17 +253,17 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     }
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
-        let pace_ms = 20 + u64::from(choices.below(Label::Size, 200));
+        let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
         clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
-        let commits = choices.below(Label::ClientKind, 2) == 1;
+        let commits = choices.of(client).below(Label::ClientKind, 2) == 1;
         clients.push(Client::Offsets(OffsetKeeper::new(client, group, commits, common)));
     }
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
-        let trims = choices.below(Label::ClientKind, 4) == 3;
+        let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
@@ -326,10 +328,10 @@ fn draw_members(
 }
 
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
-fn draw_delivery_timeout(choices: &mut Source) -> u64 {
+fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
 }
 
-fn draw_produce_timeout(choices: &mut Source) -> i32 {
+fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {
     [5_000, 5_000, 5_000, 60][choices.below(Label::Property, 4) as usize]
 }

@@ -15,7 +15,7 @@ use kacrab_protocol::generated::{
     incremental_alter_configs_response,
 };
 
-use super::{BROKER, Refused, TOPIC, check_broker, type_name};
+use super::{BROKER, Refused, TOPIC, check_broker, twice, type_name, unless_twice};
 use crate::api::Context;
 use crate::api::changes::PendingChange;
 use crate::error::ErrorCode;
@@ -127,23 +127,6 @@ fn append(
         failed: answer(ErrorCode::KafkaStorageError),
     };
     node.append_change(context, records, pending);
-}
-
-/// The resources that a request names more than once.
-fn twice<'a>(keys: impl Iterator<Item = (i8, &'a str)>) -> BTreeSet<(i8, &'a str)> {
-    let mut seen = BTreeSet::new();
-    keys.filter(|key| !seen.insert(*key)).collect()
-}
-
-fn unless_twice(
-    twice: &BTreeSet<(i8, &str)>,
-    resource_type: i8,
-    name: &KafkaString,
-) -> Result<(), Refused> {
-    if twice.contains(&(resource_type, name.as_str())) {
-        return Err(Refused::request("Each resource must appear at most once."));
-    }
-    Ok(())
 }
 
 /// The names that stand more than once among a resource's settings, and those without a value.

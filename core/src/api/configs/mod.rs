@@ -5,7 +5,10 @@ mod alter;
 mod describe;
 mod list;
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
+
+use kacrab_protocol::KafkaString;
 
 pub(crate) use self::alter::{alter, incremental_alter};
 pub(crate) use self::describe::describe;
@@ -71,6 +74,23 @@ fn check_broker(node: &Node, name: &str) -> Result<(), Refused> {
             "Unexpected broker id, expected {own} or empty string, but received {id}"
         );
         return Err(Refused::request(message));
+    }
+    Ok(())
+}
+
+/// The resources that a request names more than once.
+fn twice<'a>(keys: impl Iterator<Item = (i8, &'a str)>) -> BTreeSet<(i8, &'a str)> {
+    let mut seen = BTreeSet::new();
+    keys.filter(|key| !seen.insert(*key)).collect()
+}
+
+fn unless_twice(
+    twice: &BTreeSet<(i8, &str)>,
+    resource_type: i8,
+    name: &KafkaString,
+) -> Result<(), Refused> {
+    if twice.contains(&(resource_type, name.as_str())) {
+        return Err(Refused::request("Each resource must appear at most once."));
     }
     Ok(())
 }

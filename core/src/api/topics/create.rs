@@ -28,9 +28,6 @@ pub(crate) struct PendingCreateTopics {
 
 /// From this version the answer tells the topic's settings (KIP-525).
 const TELLS_CONFIGS: i16 = 5;
-/// Kafka's `ConfigSource`s.
-const OWN_CONFIG: i8 = 1;
-const DEFAULT_CONFIG: i8 = 5;
 
 pub(crate) fn create(node: &mut Node, context: Context, request: CreateTopicsRequestData) {
     // "It exists" is an answer only once that is durable: whoever meets a creation that is still
@@ -143,20 +140,14 @@ fn made(node: &Node, name: &KafkaString, plan: &TopicPlan, version: i16) -> Crea
 }
 
 fn configs(node: &Node, plan: &TopicPlan) -> Vec<CreatableTopicConfigs> {
-    let topic = node.meta.topic(plan.name.as_str());
     TOPIC_CONFIGS
         .iter()
         .map(|config| {
-            let own = plan.configs.get(config.name);
-            let value = match (own, topic) {
-                (Some(own), _) => &**own,
-                (None, Some(topic)) => node.meta.config_value(topic, config),
-                (None, None) => config.default,
-            };
+            let described = node.meta.describe_topic_config(&plan.configs, config);
             CreatableTopicConfigs {
-                name: KafkaString::from_static(config.name),
-                value: Some(KafkaString::from(String::from(value))),
-                config_source: if own.is_some() { OWN_CONFIG } else { DEFAULT_CONFIG },
+                name: KafkaString::from_static(described.name),
+                value: described.value.map(KafkaString::from),
+                config_source: described.source as i8,
                 ..Default::default()
             }
         })

@@ -65,7 +65,7 @@ impl Classic {
     }
 
     /// Nobody waits for the group any more.
-    pub(in crate::group) fn dropped(&mut self, turn: &mut Turn<'_>) {
+    fn dropped(&mut self, turn: &mut Turn<'_>) {
         self.drop_pending(turn);
         turn.set_timer(&mut self.join_at, super::TimerKey::Join, None);
         self.set_sync_timer(turn, None);

@@ -193,7 +193,8 @@ impl GroupCoordinator {
             found.unpersisted = Some(base);
         }
         if let Some(classic) = restored {
-            self.in_group(now, partition, id, Classic::dropped);
+            // Whoever waits in the group that it was not to be is told.
+            self.in_group(now, partition, id, Classic::retire);
             let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
             let Some(found) = shard.group_mut(id) else { return };
             found.classic = *classic;

@@ -28,6 +28,7 @@ use crate::cluster::{
     Change, ClusterInput, ClusterOutput, Leader, Member, NodeId, Placement, SharedChange,
 };
 use crate::io::Output;
+use crate::partition::Partition;
 use crate::store::TurnId;
 use crate::types::{CONSUMER_OFFSETS_TOPIC, Offset, PartitionId, TRANSACTION_STATE_TOPIC};
 use crate::{api, mark};
@@ -106,7 +107,7 @@ impl Node {
             return;
         }
         let Some(cluster) = &mut self.cluster else { return };
-        if let Some(epoch) = self.partitions.get(&partition).map(|log| log.leader_epoch()) {
+        if let Some(epoch) = self.partitions.get(&partition).map(Partition::leader_epoch) {
             cluster.open_changes.push(SharedChange { partition, epoch, what });
         }
     }
@@ -145,7 +146,7 @@ impl Node {
 
     /// Gives up a partition because the disk refused a change of it.
     pub(super) fn give_up(&mut self, id: PartitionId) {
-        let Some(epoch) = self.partitions.get(&id).map(|log| log.leader_epoch()) else { return };
+        let Some(epoch) = self.partitions.get(&id).map(Partition::leader_epoch) else { return };
         mark!(LeadershipGivenUp);
         self.lose(id);
         self.output(Output::Cluster(ClusterOutput::Resigned { partition: id, epoch }));

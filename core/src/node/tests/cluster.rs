@@ -1,5 +1,6 @@
 //! Members of a cluster: two nodes, and a store that takes changes of the newest leader only.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -70,7 +71,7 @@ impl Pair {
     }
 
     fn news(&mut self, at: usize, input: ClusterInput) {
-        self.members[at].input(Input::Cluster(input));
+        self.members[at].input(Input::Cluster(Box::new(input)));
         self.settle();
     }
 
@@ -126,7 +127,7 @@ impl Pair {
                 if let Some(response) = self.members[to].take(request) {
                     moved = true;
                     let input = ClusterInput::Answer { id, result: Ok(response) };
-                    self.members[from].input(Input::Cluster(input));
+                    self.members[from].input(Input::Cluster(Box::new(input)));
                 } else {
                     self.under_way.push((from, id, to, request));
                 }
@@ -161,7 +162,7 @@ impl Pair {
             }
             ClusterOutput::Resigned { .. } => return,
         };
-        self.members[at].input(Input::Cluster(input));
+        self.members[at].input(Input::Cluster(Box::new(input)));
     }
 
     /// Asks a member, and lets time pass until it has answered.

@@ -153,6 +153,25 @@ fn a_change_of_settings_is_refused_as_kafka_does() {
 }
 
 #[test]
+fn a_resource_is_described_once_in_an_answer() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    let resource = |name| DescribeConfigsResource {
+        resource_type: TOPIC,
+        resource_name: text(name),
+        ..Default::default()
+    };
+    let resources = vec![resource("t"), resource("u"), resource("t")];
+    let data = DescribeConfigsRequestData { resources, ..Default::default() };
+    let Response::DescribeConfigs(answer) = bench.ask(4, Request::DescribeConfigs(data)) else {
+        panic!("another answer")
+    };
+    let codes: Vec<i16> = answer.results.iter().map(|one| one.error_code).collect();
+    let twice = ErrorCode::InvalidRequest.code();
+    assert_eq!(codes, [twice, ErrorCode::UnknownTopicOrPartition.code(), twice]);
+}
+
+#[test]
 fn words_are_added_to_a_list_and_taken_out_of_it() {
     let mut bench = Bench::open();
     bench.topic("t", 1);

@@ -253,8 +253,8 @@ impl Member {
         if self.healed {
             return false;
         }
-        if env.choices.chance(Label::Pause, env.profile.rate(Fault::ClientPaused)) {
-            let ms = env.choices.between(Label::Pause, 100, 8_000);
+        if env.choices.chance(Label::ClientPaused, env.profile.rate(Fault::ClientPaused)) {
+            let ms = env.choices.between(Label::ClientPause, 100, 8_000);
             env.say(self.client, || format!("is paused for {ms} ms"));
             env.pause(self.client, env.now_us + ms * 1_000);
         }

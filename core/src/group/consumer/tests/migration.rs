@@ -250,3 +250,30 @@ fn an_old_member_leaves_a_consumer_group() {
     assert_eq!(results, [Ok(()), Err(GroupError::UnknownMember)]);
     assert_eq!(world.consumer().members.len(), 1);
 }
+
+#[test]
+fn a_downgrade_that_could_not_be_written_answers_who_waits_and_leaves_the_consumer_group() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.beat(&joining("new", &["a"])).unwrap();
+    let before = world.consumer();
+    world.persists = false;
+    world.start(&beating("new", -1));
+    let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
+    let sync = SyncGroup {
+        group: group(),
+        generation: joined.generation,
+        member: old,
+        instance: None,
+        protocol_type: None,
+        protocol: None,
+        assignments: BTreeMap::new(),
+    };
+    let waits = world.ask(|groups, now, to| groups.sync(now, to, sync));
+    assert!(!world.answers.contains_key(&waits), "its assignment is being written");
+    world.fail();
+    assert!(matches!(world.answers.remove(&waits), Some(GroupReply::Sync(Err(_)))));
+    assert_eq!(world.consumer(), before);
+    world.persists = true;
+    world.keep("new").unwrap();
+    world.check_recovery();
+}

@@ -1,4 +1,4 @@
-//! What a node of a cluster and the world around it tell each other (docs/decisions/0009).
+//! What a node of a cluster and the world around it tell each other (docs/decisions/0015).
 //!
 //! A *member* ([`Node::member`](crate::node::Node::member)) leads what it is told to lead. Who leads
 //! what, and the records that are committed, are kept outside: by a store that takes an append only

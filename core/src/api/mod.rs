@@ -28,6 +28,7 @@ mod txn_offsets;
 mod waiting;
 pub(crate) mod write_txn_markers;
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -165,6 +166,12 @@ fn refuse_as_member(node: &mut Node, context: &Context, request: &Request) {
         Some(response) => node.respond(context.id, response),
         None => node.output(Output::Disconnect { id: context.id, reason: "not the controller" }),
     }
+}
+
+/// What stands more than once in a request.
+fn repeated<T: Ord + Copy>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
+    let mut seen = BTreeSet::new();
+    items.filter(|item| !seen.insert(*item)).collect()
 }
 
 /// The answer while the node is not serving: the request's own error shape.

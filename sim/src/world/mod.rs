@@ -87,10 +87,8 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
-        let later = plan.properties.iter().find(|(key, _)| key == plan::LATER_GROUP_SIZE);
-        let later = later.and_then(|(_, size)| size.parse().ok());
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
-        let count = plan.brokers.count.max(1);
+        let (count, later) = (plan.brokers.count.max(1), plan.later_group_size);
         let mut brokers: Vec<Broker> = (0..count)
             .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
             .collect();

@@ -1,5 +1,5 @@
 //! A member of a cluster: what it leads, whom it asks, and what it may call committed
-//! (docs/decisions/0009).
+//! (docs/decisions/0015).
 //!
 //! * It leads what [`Lead`](crate::cluster::Lead) told it to, until somebody at a higher epoch
 //!   does, or the store outside refuses its change. It then drops the log and whatever of a

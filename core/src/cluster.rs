@@ -165,8 +165,8 @@ pub enum ClusterOutput {
         /// The request.
         request: alloc::boxed::Box<crate::wire::Request>,
     },
-    /// The node cannot lead a partition any more (its disk refused a change): somebody, maybe this
-    /// node again, is to lead it at a higher epoch.
+    /// The node cannot lead a partition any more (its disk takes no changes until a restart):
+    /// somebody, maybe this node again, is to lead it at a higher epoch.
     Resigned {
         /// The partition.
         partition: PartitionId,

@@ -79,6 +79,8 @@ marks! {
     RecordsRefused = "partition.records.refused",
     /// Appends were taken back.
     PartitionRolledBack = "partition.rolled_back",
+    /// The newest appends were taken back, and older ones were still in flight.
+    PartitionRolledBackInPart = "partition.rolled_back.in_part",
     /// A snapshot was taken around appends in flight.
     SnapshotWithAppendsInFlight = "partition.snapshot.in_flight",
     /// Records of an open transaction were deleted.
@@ -228,6 +230,8 @@ marks! {
     ConsumerAnswerWaitsForOthers = "group.consumer.answer.waits",
     /// A decision about a consumer group could not be written.
     ConsumerDecisionTakenBack = "group.consumer.taken_back",
+    /// Older decisions than the one taken back were still being written.
+    ConsumerEarlierDecisionKept = "group.consumer.taken_back.in_part",
     /// A member of a consumer group was silent for its session.
     ConsumerSessionOver = "group.consumer.expiry.session",
     /// A member of a consumer group did not let go of partitions in time.
@@ -256,7 +260,7 @@ marks! {
     /// A topic's deletion could not be written.
     MetaDeletionFailed = "meta.delete.failed",
     // node, as a member of a cluster
-    /// A member whose disk refused a change gave up the partition.
+    /// A member whose disk takes no changes any more gave up the partition.
     LeadershipGivenUp = "cluster.leadership.given_up",
     /// A member learned that somebody else leads what it led.
     LeadershipMovedAway = "cluster.leadership.moved_away",

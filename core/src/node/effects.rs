@@ -50,7 +50,7 @@ impl Node {
     fn store_event(&mut self, event: StoreEvent) {
         match event {
             StoreEvent::TurnsPersisted { through } => self.turns_persisted(through),
-            StoreEvent::TurnsFailed { from, .. } => self.turns_failed(from),
+            StoreEvent::TurnsFailed { from, error } => self.turns_failed(from, error),
             StoreEvent::LogRecovered(log) => self.log_recovered(*log),
             StoreEvent::Recovered => self.recovered(),
             StoreEvent::ReadDone { id, result } => {

@@ -1,6 +1,6 @@
 //! Turns: what is appended in one, and what happens when it is persisted or is not.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use super::message::Message;
 use crate::batch::CheckedBatch;
 use crate::error::ErrorCode;
 use crate::partition::{AppendError, Appended, Guard, NewBatch, Origin};
-use crate::store::TurnId;
+use crate::store::{StorageError, TurnId};
 use crate::txn::LogAppendError;
 use crate::types::{Decision, Marker, Offset, PartitionId};
 use crate::{api, mark};
@@ -41,6 +41,18 @@ impl Refused {
             Self::Partition(error) => alloc::format!("{error}"),
         }
     }
+}
+
+/// An offset in the first append of each partition that failed.
+fn first_offsets(failed: &[Vec<Completion>]) -> BTreeMap<PartitionId, Offset> {
+    let mut first = BTreeMap::new();
+    for completion in failed.iter().flatten() {
+        if let &Completion::HighWatermark { partition, last_offset } = completion {
+            let lowest = first.entry(partition).or_insert(last_offset);
+            *lowest = last_offset.min(*lowest);
+        }
+    }
+    first
 }
 
 impl Node {
@@ -196,7 +208,7 @@ impl Node {
     /// Takes back what did not become durable, and tells everybody who waits for it. What the
     /// open turn holds follows the failed appends in memory, so it is taken back too (found by
     /// verdict-sim, seed 16309: it was written, and the next append took its offsets again).
-    pub(super) fn turns_failed(&mut self, from: TurnId) {
+    pub(super) fn turns_failed(&mut self, from: TurnId, error: StorageError) {
         let mut failed = Vec::new();
         self.store.discard_open_turn();
         let open = core::mem::take(&mut self.open_turn);
@@ -209,20 +221,12 @@ impl Node {
                 failed.push(waiting);
             }
         }
-        let touched: BTreeSet<PartitionId> = failed
-            .iter()
-            .flatten()
-            .filter_map(|completion| match completion {
-                Completion::HighWatermark { partition, .. } => Some(*partition),
-                _ => None,
-            })
-            .collect();
-        for id in touched {
-            if self.cluster.is_some() && id != PartitionId::METADATA {
-                // Changes below these are on disk and being committed: they cannot be taken back.
+        for (id, offset) in first_offsets(&failed) {
+            let own = id == PartitionId::METADATA || self.cluster.is_none();
+            if error == StorageError::Faulted && !own {
                 self.give_up(id);
             } else if let Some(partition) = self.partitions.get_mut(&id) {
-                partition.roll_back();
+                partition.roll_back(offset);
             }
         }
         if let Some(cluster) = &mut self.cluster {

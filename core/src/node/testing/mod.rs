@@ -64,8 +64,8 @@ impl Bench {
     }
 
     /// A member of a cluster that leads nothing yet.
-    pub(crate) fn member(node_id: i32) -> Self {
-        let config = BrokerConfig {
+    pub(crate) fn member(node_id: i32, change: impl FnOnce(&mut BrokerConfig)) -> Self {
+        let mut config = BrokerConfig {
             node_id,
             advertised_host: alloc::format!("b{node_id}"),
             offsets_topic_num_partitions: 1,
@@ -74,6 +74,7 @@ impl Bench {
             entropy: 42,
             ..BrokerConfig::default()
         };
+        change(&mut config);
         let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
         Self::start_node(Node::member(config.clone()), config, Files::default(), now)
     }

@@ -12,8 +12,9 @@ use crate::cluster::{
     Change, ClusterInput, ClusterOutput, Lead, Leader, Member, PeerError, PeerRequestId,
     PlacedTopic, Placement, SharedChange,
 };
-use crate::io::{Input, RequestId};
-use crate::node::testing::Bench;
+use crate::config::BrokerConfig;
+use crate::io::{FileError, Input, RequestId};
+use crate::node::testing::{Bench, Failing};
 use crate::types::{
     CONSUMER_OFFSETS_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName,
 };
@@ -30,6 +31,10 @@ struct Pair {
     under_way: Vec<(usize, PeerRequestId, usize, RequestId)>,
     /// Version and name of every request between members.
     sent: Vec<(i32, i16, &'static str)>,
+    /// What members gave up.
+    given_up: Vec<PartitionId>,
+    /// Whether markers between members are lost.
+    loses_markers: bool,
 }
 
 const fn id(topic: u128) -> PartitionId {
@@ -42,6 +47,10 @@ const OFFSETS: PartitionId = id(0x73);
 
 impl Pair {
     fn start() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl Fn(&mut BrokerConfig)) -> Self {
         let topic = |id: PartitionId, name: &str, node: i32| PlacedTopic {
             name: TopicName::from(name),
             id: id.topic_id,
@@ -54,12 +63,14 @@ impl Pair {
             topic(OFFSETS, CONSUMER_OFFSETS_TOPIC, 2),
         ];
         let mut pair = Self {
-            members: vec![Bench::member(1), Bench::member(2)],
+            members: [1, 2].map(|id| Bench::member(id, &change)).into(),
             topics,
             logs: BTreeMap::new(),
             of_old: Vec::new(),
             under_way: Vec::new(),
             sent: Vec::new(),
+            given_up: Vec::new(),
+            loses_markers: false,
         };
         for at in [0, 1] {
             pair.tell(at);
@@ -107,7 +118,10 @@ impl Pair {
             if *self.leader(partition) != (Leader { node, epoch }) {
                 fenced.push(partition);
             } else if let Change::Append(batch) = what {
-                self.logs.entry(partition).or_default().push(batch);
+                let log = self.logs.entry(partition).or_default();
+                let end = log.last().map_or(0, |last| last.last_offset() + 1);
+                assert_eq!(batch.base_offset(), end, "no hole, and nothing twice");
+                log.push(batch);
             }
         }
         fenced
@@ -151,6 +165,9 @@ impl Pair {
                     _ => "partitions",
                 };
                 self.sent.push((to, version, name));
+                if name == "markers" && self.loses_markers {
+                    return;
+                }
                 if name == "markers" && version >= 2 && self.of_old.contains(&to) {
                     let result = Err(PeerError::UnsupportedVersion);
                     ClusterInput::Answer { id, result }
@@ -160,7 +177,7 @@ impl Pair {
                     return self.under_way.push((at, id, to, request));
                 }
             }
-            ClusterOutput::Resigned { .. } => return,
+            ClusterOutput::Resigned { partition, .. } => return self.given_up.push(partition),
         };
         self.members[at].input(Input::Cluster(Box::new(input)));
     }
@@ -179,8 +196,12 @@ impl Pair {
     }
 
     fn init(&mut self, node: usize) -> Who {
+        self.init_as(node, "a")
+    }
+
+    fn init_as(&mut self, node: usize, txn: &str) -> Who {
         let Response::InitProducerId(data) =
-            self.ask(node, 4, init(Some("a"), LONG_MS, Who::NOBODY))
+            self.ask(node, 4, init(Some(txn), LONG_MS, Who::NOBODY))
         else {
             panic!("another answer");
         };
@@ -190,7 +211,11 @@ impl Pair {
 
     /// The error code and offset of a Produce of one record.
     fn write(&mut self, node: usize, who: Who, sequence: i32) -> (i16, i64) {
-        let request = produce(12, Some("a"), "t-0", batch(who, sequence, 1, true));
+        self.write_as(node, "a", who, sequence)
+    }
+
+    fn write_as(&mut self, node: usize, txn: &str, who: Who, sequence: i32) -> (i16, i64) {
+        let request = produce(12, Some(txn), "t-0", batch(who, sequence, 1, true));
         let Response::Produce(data) = self.ask(node, 12, request) else {
             panic!("another answer");
         };
@@ -212,6 +237,7 @@ impl Pair {
 
 const NOT_LEADER: i16 = 6;
 const NOT_COORDINATOR: i16 = 16;
+const STORAGE: i16 = 56;
 
 #[test]
 fn a_transaction_commits_in_a_partition_of_another_member() {
@@ -291,4 +317,91 @@ fn news_that_are_older_than_what_is_known_change_nothing() {
     pair.topics = new;
     let who = pair.init(1);
     assert_eq!(pair.write(1, who, 0), (0, 0));
+}
+
+const LONG_IDS: [&str; 3] = ["a", "b", "c"];
+
+/// Members whose journal writes one turn of a long transactional id while a second one waits and
+/// has no room for a third, three open transactions of such ids, and what ends them.
+fn long_transactions() -> (Pair, Vec<(i16, Request)>) {
+    let mut pair = Pair::with(|config| config.verdict_journal_bytes = 16_384);
+    let mut ends = Vec::new();
+    for name in LONG_IDS {
+        let name = name.repeat(9_000);
+        let who = pair.init_as(1, &name);
+        assert_eq!(pair.write_as(2, &name, who, 0).0, 0);
+        ends.push((5, end(&name, who, COMMIT)));
+    }
+    (pair, ends)
+}
+
+#[test]
+fn a_change_for_which_the_journal_has_no_room_is_taken_back_and_the_lead_kept() {
+    let (mut pair, ends) = long_transactions();
+    // All decisions are made before any is on disk.
+    let ids = pair.members[0].send_at_once(ends.clone());
+    pair.settle();
+    let codes: Vec<i16> = ids
+        .into_iter()
+        .map(|id| match pair.members[0].take(id) {
+            Some(Response::EndTxn(data)) => data.error_code,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(codes, [0, 0, NOT_COORDINATOR], "the third may be tried again");
+    assert_eq!(pair.given_up, []);
+    let (version, again) = ends[2].clone();
+    let Response::EndTxn(data) = pair.ask(1, version, again) else { panic!("another answer") };
+    assert_eq!(data.error_code, 0, "by the same coordinator");
+}
+
+/// Found by verdict-sim, seed 9620: the coordinator moved for ever.
+#[test]
+fn transactions_that_complete_at_once_all_complete_although_the_journal_holds_two_of_them() {
+    let (mut pair, ends) = long_transactions();
+    pair.loses_markers = true;
+    for (version, end) in ends {
+        let Response::EndTxn(data) = pair.ask(1, version, end) else { panic!("another answer") };
+        assert_eq!(data.error_code, 0);
+    }
+    // It begins anew: all markers are sent in one request, and all are written when it is answered.
+    pair.loses_markers = false;
+    pair.move_to(TRANSACTIONS, 1);
+    for name in LONG_IDS {
+        let again = init(Some(&name.repeat(9_000)), LONG_MS, Who::NOBODY);
+        let begins = (0..50).any(|_| {
+            pair.members[0].pass_ms(20);
+            let Response::InitProducerId(data) = pair.ask(1, 4, again.clone()) else {
+                panic!("another answer");
+            };
+            data.error_code == 0
+        });
+        assert!(begins, "the transaction before is complete");
+    }
+    assert_eq!(pair.given_up, []);
+}
+
+#[test]
+fn a_change_larger_than_the_journal_costs_nobody_the_lead() {
+    let mut pair = Pair::with(|config| config.verdict_journal_bytes = 16_384);
+    let large = batch(Who::NOBODY, -1, 2_000, false);
+    let Response::Produce(data) = pair.ask(2, 12, produce(12, None, "t-0", large)) else {
+        panic!("another answer");
+    };
+    assert_ne!(data.responses[0].partition_responses[0].error_code, 0);
+    assert_eq!(pair.given_up, []);
+    let who = pair.init(1);
+    assert_eq!(pair.write(2, who, 0), (0, 0));
+}
+
+#[test]
+fn who_can_write_no_more_gives_up_the_lead() {
+    let mut pair = Pair::start();
+    let who = pair.init(1);
+    assert_eq!(pair.write(2, who, 0), (0, 0));
+    pair.members[1].files.fail(Failing::Journal, FileError::Io, Some(1));
+    assert_eq!(pair.write(2, who, 1).0, STORAGE);
+    assert_eq!(pair.given_up, [RECORDS]);
+    pair.move_to(RECORDS, 1);
+    assert_eq!(pair.write(1, who, 1), (0, 1));
 }

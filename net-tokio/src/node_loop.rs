@@ -216,6 +216,7 @@ impl NodeLoop {
                     self.starting = false;
                     self.notices.send(Notice::Ready).unwrap_or(());
                 }
+                Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,
             }

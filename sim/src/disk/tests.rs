@@ -97,7 +97,8 @@ fn a_sync_of_many_covers_what_was_there_when_it_was_asked_for() {
     let mut disk = sync_under_way();
     run(&mut disk, write("t-0/a", 2, b"at, and more", false)).expect("writes");
     run(&mut disk, write("t-0/new", 0, b"x", false)).expect("writes");
-    disk.complete(9, Lane::Sync, &Profile::dull(), &mut Source::dull()).expect("it was under way");
+    let done = disk.complete(9, Lane::Sync, &Profile::dull(), &mut Source::dull());
+    assert_eq!(done.expect("it was under way").2, Ok(FileOutcome::Done));
     assert_eq!(read(&mut disk, "t-0/a").as_deref(), Some(&b"that, and more"[..]));
     disk.crash(&mut Source::dull());
     assert_eq!(read(&mut disk, "t-0/a").as_deref(), Some(&b"then"[..]));

@@ -31,6 +31,9 @@ macro_rules! properties {
             pub advertised_port: i32,
             /// 128 bits from the driver for topic ids and the cluster id; differ in each life.
             pub entropy: u128,
+            /// Bytes of a segment at most, whatever a topic says; 0 for no such bound. For
+            /// simulators, whose worlds are short.
+            pub segment_bytes_max: u32,
             $($(#[doc = $doc])+ pub $field: $type,)*
         }
 
@@ -40,6 +43,7 @@ macro_rules! properties {
                     advertised_host: String::from("localhost"),
                     advertised_port: 9092,
                     entropy: 0,
+                    segment_bytes_max: 0,
                     $($field: $default,)*
                 }
             }

@@ -170,3 +170,28 @@ impl Value for CleanupPolicy {
         String::from(text)
     }
 }
+
+/// A decimal from 0 to 1, without floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ratio {
+    /// Millionths.
+    pub ppm: u32,
+}
+
+impl Value for Ratio {
+    const KIND: &'static str = "double between 0 and 1";
+
+    fn parse(text: &str) -> Option<Self> {
+        crate::codec::parts_per_million(text).map(|ppm| Self { ppm })
+    }
+
+    fn to_text(&self) -> String {
+        match (self.ppm / 1_000_000, self.ppm % 1_000_000) {
+            (whole, 0) => alloc::format!("{whole}.0"),
+            (whole, part) => {
+                let digits = alloc::format!("{part:06}");
+                alloc::format!("{whole}.{}", digits.trim_end_matches('0'))
+            }
+        }
+    }
+}

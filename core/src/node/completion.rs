@@ -27,6 +27,6 @@ pub(crate) enum Completion {
     Marker { partition: PartitionId, marker: Marker, reply: MarkerReply },
     /// A new log exists on disk.
     LogCreated { partition: PartitionId },
-    /// A log start that DeleteRecords asked for is on disk.
-    LogStart { partition: PartitionId, offset: Offset, request: RequestId, part: usize },
+    /// A log start is on disk that retention moved, or this part of a DeleteRecords.
+    LogStart { partition: PartitionId, offset: Offset, waiting: Option<(RequestId, usize)> },
 }

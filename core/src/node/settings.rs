@@ -62,11 +62,18 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
 }
 
 pub(super) fn meta(config: &BrokerConfig) -> MetaConfig {
-    let topic_defaults: BTreeMap<Arc<str>, Arc<str>> = TOPIC_CONFIGS
+    let mut topic_defaults: BTreeMap<Arc<str>, Arc<str>> = TOPIC_CONFIGS
         .iter()
         .filter_map(|topic| topic.broker_synonym)
         .filter_map(|name| Some((Arc::from(name), Arc::from(config.get(name)?.as_str()))))
         .collect();
+    // Given in one of several units.
+    for (name, ms) in [
+        ("log.retention.ms", config.effective_log_retention_ms()),
+        ("log.roll.ms", config.effective_log_roll_ms()),
+    ] {
+        topic_defaults.insert(Arc::from(name), Arc::from(alloc::format!("{ms}")));
+    }
     MetaConfig {
         node_id: config.node_id,
         advertised_host: Arc::from(config.advertised_host.as_str()),
@@ -103,5 +110,17 @@ fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
         producer_id_expiration_ms: i64::from(config.producer_id_expiration_ms),
         segment_bytes: u32::try_from(settings.segment_bytes).unwrap_or(u32::MAX),
         compacted: settings.compact,
+        deleted: settings.delete,
+        retention_ms: settings.retention_ms,
+        retention_bytes: settings.retention_bytes,
+        segment_ms: if settings.compact {
+            settings.segment_ms.min(settings.max_compaction_lag_ms)
+        } else {
+            settings.segment_ms
+        },
+        delete_retention_ms: settings.delete_retention_ms,
+        min_compaction_lag_ms: settings.min_compaction_lag_ms,
+        max_compaction_lag_ms: settings.max_compaction_lag_ms,
+        min_cleanable_dirty_ppm: settings.min_cleanable_dirty_ppm,
     }
 }

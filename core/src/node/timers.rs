@@ -22,6 +22,10 @@ pub(crate) enum Timer {
     ExpireProducers,
     /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
     ExpireOffsets,
+    /// Records beyond what their topics keep are let go (`log.retention.check.interval.ms`).
+    Retention,
+    /// A log to clean is looked for (`log.cleaner.backoff.ms`).
+    Clean,
 }
 
 /// All deadlines, ordered by time. Costs what is due, not what exists.
@@ -62,6 +66,8 @@ impl Node {
                 Timer::Boot => self.write_boot_record(),
                 Timer::ExpireProducers => self.expire_producers(),
                 Timer::ExpireOffsets => self.expire_offsets(),
+                Timer::Retention => self.apply_retention(),
+                Timer::Clean => self.clean_next(),
             }
         }
         self.txn.tick(self.now);

@@ -90,7 +90,8 @@ impl Node {
         }
         let config = self.log_config(&topic.topic);
         let epoch = self.meta.leader_epoch();
-        self.store.create_log(id, &topic, config.segment_bytes);
+        let (segment_bytes, _) = self.segment_limits(&config);
+        self.store.create_log(id, &topic, segment_bytes);
         self.when_persisted(Completion::LogCreated { partition: id });
         let partition = topic.partition;
         let name = topic.topic.clone();
@@ -130,6 +131,7 @@ impl Node {
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }
+            self.apply_segment_limits(id);
         }
     }
 

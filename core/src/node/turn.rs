@@ -148,12 +148,14 @@ impl Node {
                 self.marker_persisted(partition, &marker);
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
             }
-            Completion::LogCreated { .. } => {}
-            Completion::LogStart { partition, offset, request, part } => {
+            Completion::LogCreated { partition } => self.apply_segment_limits(partition),
+            Completion::LogStart { partition, offset, waiting } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.delete_records_to(offset);
                 }
-                api::delete_records::done(self, request, part, Ok(offset));
+                if let Some((request, part)) = waiting {
+                    api::delete_records::done(self, request, part, Ok(offset));
+                }
             }
         }
     }
@@ -229,7 +231,8 @@ impl Node {
                 self.send(Message::MarkerWritten { reply, result });
             }
             Completion::LogCreated { partition } => self.log_not_created(partition),
-            Completion::LogStart { request, part, .. } => {
+            Completion::LogStart { waiting: None, .. } => {}
+            Completion::LogStart { waiting: Some((request, part)), .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 api::delete_records::done(self, request, part, result);
             }

@@ -40,6 +40,8 @@ pub(super) struct Log {
     pub(super) folder_name: String,
     pub(super) folder: Folder,
     pub(super) segment_bytes: u32,
+    /// Age at which a segment is closed, in ms.
+    pub(super) segment_ms: i64,
     pub(super) log_start: Offset,
     pub(super) log_end: Offset,
     /// Ascending, never empty; the last is the one appended to.
@@ -60,6 +62,12 @@ pub(super) struct Log {
     pub(super) leader_epochs: Vec<(i32, Offset)>,
     /// Its bytes on disk are damaged: nothing of it is served.
     pub(super) offline: bool,
+    /// Everything below was cleaned.
+    pub(super) clean_end: Offset,
+    /// How often its files were replaced: a read that began before is to begin again.
+    pub(super) replaced: u32,
+    /// Cleaning found a batch that it cannot read, and leaves the log alone in this life.
+    pub(super) uncleanable: bool,
 }
 
 impl Log {
@@ -71,6 +79,7 @@ impl Log {
             topic,
             folder: Folder::Absent,
             segment_bytes,
+            segment_ms: i64::MAX,
             log_start: 0,
             log_end: 0,
             segments: alloc::vec![Segment::new(0)],
@@ -83,13 +92,17 @@ impl Log {
             snapshots: Vec::new(),
             leader_epochs: Vec::new(),
             offline: false,
+            clean_end: 0,
+            replaced: 0,
+            uncleanable: false,
         }
     }
 
     /// Adds a persisted batch at the end. Says whether a segment was rolled.
     pub(super) fn append(&mut self, block: Block, interval: u32) -> bool {
         let (last_offset, size) = (block.header.last_offset(), block.size());
-        let full = self.active().is_full_for(last_offset, size, self.segment_bytes);
+        let full = self.active().is_full_for(last_offset, size, self.segment_bytes)
+            || self.active().is_too_old_for(block.header.max_timestamp, self.segment_ms);
         if full {
             self.active_mut().index_time();
             self.segments.push(Segment::new(block.header.base_offset));
@@ -103,14 +116,24 @@ impl Log {
         full
     }
 
-    /// Moves the log's start and returns the segments that lie wholly below it.
+    /// Moves the log's start and returns the segments that lie wholly below it. When nothing is
+    /// left, the last one is closed, so that it can go too.
     pub(super) fn move_start(&mut self, offset: Offset) -> Vec<Segment> {
         self.log_start = self.log_start.max(offset.min(self.log_end));
         let start = self.log_start;
+        if start == self.log_end && self.active().size > 0 {
+            self.active_mut().index_time();
+            self.segments.push(Segment::new(start));
+        }
         let mut below = self.segments.windows(2).take_while(|pair| pair[1].base <= start).count();
         // What is not written yet stays until it is, so that writes keep their order.
         if let Some(unwritten) = self.first_unwritten().map(|batch| batch.segment) {
             below = below.min(self.segments.partition_point(|segment| segment.base < unwritten));
+        }
+        // What a cleaning is putting in its place stays until it is there.
+        let aside = self.segments.iter().position(|segment| segment.cleaned);
+        if aside.is_some_and(|aside| aside < below) {
+            below = 0;
         }
         self.segments.drain(..below).collect()
     }
@@ -166,8 +189,11 @@ impl Log {
                     index: segment.index.image(),
                     time: segment.time.image(),
                     txn: segment.txn.image(),
+                    first_timestamp: segment.first_timestamp,
+                    cleaned: segment.cleaned,
                 })
                 .collect(),
+            clean_end: self.clean_end,
         }
     }
 

@@ -12,7 +12,9 @@ use alloc::vec::Vec;
 use bytes::{Buf, BufMut};
 
 use super::AbortedTxn;
+use super::files::Kind;
 use crate::batch::BatchHeader;
+use crate::io::FilePath;
 use crate::types::Offset;
 
 /// Bytes of an entry of `.index`.
@@ -75,6 +77,13 @@ pub(super) struct Segment {
     pub(super) max_timestamp: i64,
     /// Last offset of the first batch that has it.
     pub(super) max_timestamp_offset: Offset,
+    /// Largest timestamp of the first batch in ms, -1 when there is none: what its age counts from.
+    pub(super) first_timestamp: i64,
+    /// Written by a cleaning whose files may not be in their places yet, as far as a checkpoint
+    /// knows.
+    pub(super) cleaned: bool,
+    /// Readers find it under the cleaning's name.
+    pub(super) aside: bool,
     pub(super) index: IndexFile,
     pub(super) time: IndexFile,
     pub(super) txn: IndexFile,
@@ -90,10 +99,30 @@ impl Segment {
             durable: 0,
             max_timestamp: -1,
             max_timestamp_offset: -1,
+            first_timestamp: -1,
+            cleaned: false,
+            aside: false,
             index: IndexFile::default(),
             time: IndexFile::default(),
             txn: IndexFile::default(),
         }
+    }
+
+    /// Where its log file is.
+    pub(super) fn log_path(&self, folder: &str) -> FilePath {
+        if self.aside {
+            Kind::Log.cleaned_path(folder, self.base)
+        } else {
+            Kind::Log.path(folder, self.base)
+        }
+    }
+
+    /// Whether a batch has to go to a new segment because this one is too old: by what their
+    /// timestamps say, as in Apache Kafka (`LogSegment.shouldRoll`).
+    pub(super) fn is_too_old_for(&self, max_timestamp: i64, segment_ms: i64) -> bool {
+        self.size > 0
+            && self.first_timestamp >= 0
+            && max_timestamp.saturating_sub(self.first_timestamp) > segment_ms
     }
 
     /// Whether a batch has to go to a new segment.
@@ -107,6 +136,9 @@ impl Segment {
     pub(super) fn add(&mut self, header: &BatchHeader, size: u64, interval: u32) -> u64 {
         let position = self.size;
         let last_offset = header.last_offset();
+        if self.size == 0 {
+            self.first_timestamp = header.max_timestamp;
+        }
         if header.max_timestamp > self.max_timestamp {
             self.max_timestamp = header.max_timestamp;
             self.max_timestamp_offset = last_offset;

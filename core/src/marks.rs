@@ -53,6 +53,8 @@ marks! {
     SequenceAboveVerified = "partition.sequence.above_verified",
     /// A batch of a fenced producer was refused.
     ProducerEpochBelow = "partition.producer.epoch_below",
+    /// A batch was put into its topic's codec.
+    BatchRecompressed = "partition.batch.recompressed",
     /// A producer's epoch came from a marker that cleaning had emptied.
     CleanedMarkerReplayed = "partition.producer.cleaned_marker",
     /// Idle producers were forgotten.

@@ -3,8 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
-    Attributes, BatchHeader, CheckedBatch, HoldsRecords, Record, RecordFacts, RecordHeader,
-    crc_of, encode_head, records,
+    Attributes, BatchHeader, CheckedBatch, HoldsRecords, Record, RecordFacts, RecordHeader, crc_of,
+    encode_head, records,
 };
 use crate::types::{
     Decision, Marker, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, ProducerEpoch, ProducerId,

@@ -32,6 +32,7 @@ pub use self::fault::{BatchFault, FaultReason, FaultScope};
 pub use self::header::{Attributes, BatchHeader, TimestampType};
 pub use self::parts::{Headers, headers, join};
 pub use self::records::{HoldsRecords, Record, RecordHeader, Records, records};
+pub(crate) use self::rewrite::recompressed;
 pub use self::rewrite::{emptied, rewrite};
 pub use self::screen::{Batches, ScreenLimits, Screened, batches, screen};
 

@@ -9,8 +9,7 @@ use kacrab_protocol::compression::{gzip, zstd};
 use super::Compression;
 
 /// Magic, version 1, oldest version that can read it 1 (`SnappyOutputStream`).
-const XERIAL_HEAD: [u8; 16] =
-    [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1];
+const XERIAL_HEAD: [u8; 16] = [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1];
 /// Bytes of a block before packing, as `snappy-java` has them.
 const SNAPPY_BLOCK_BYTES: usize = 1 << 15;
 /// Magic, then: version 1 with independent blocks, blocks of 64 KiB at most, and the second byte
@@ -47,11 +46,8 @@ fn lz4(bytes: &[u8]) -> Vec<u8> {
     let mut out = LZ4_HEAD.to_vec();
     for block in bytes.chunks(LZ4_BLOCK_BYTES) {
         let packed = lz4_flex::block::compress(block);
-        let (data, raw) = if packed.len() < block.len() {
-            (&packed[..], 0)
-        } else {
-            (block, LZ4_RAW_BLOCK)
-        };
+        let (data, raw) =
+            if packed.len() < block.len() { (&packed[..], 0) } else { (block, LZ4_RAW_BLOCK) };
         // A block has at most 64 KiB.
         out.extend_from_slice(&(data.len() as u32 | raw).to_le_bytes());
         out.extend_from_slice(data);
@@ -67,7 +63,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_unpacks_to_the_same() {
-        let noise: Vec<u8> = (0..200_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let noise: Vec<u8> =
+            (0..200_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         for bytes in [Vec::new(), b"verdict".to_vec(), alloc::vec![7; 200_000], noise] {
             for codec in 0..5 {
                 let codec = Compression::of(codec).unwrap();

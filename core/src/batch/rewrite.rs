@@ -6,7 +6,10 @@ use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
 use super::build::put_record;
-use super::{Attributes, BatchHeader, CheckedBatch, Record, crc_of, encode_head, pack};
+use super::{
+    Attributes, BatchHeader, CheckedBatch, Compression, Record, ScreenLimits, compress, crc_of,
+    encode_head, pack,
+};
 
 /// The batch with these of its records, in its own codec. They keep their offsets and times, and
 /// the batch its range of offsets, its producer and its sequences. With a delete horizon (ms) the
@@ -48,6 +51,18 @@ pub fn emptied(original: &BatchHeader) -> Option<CheckedBatch> {
         ..*original
     };
     seal(header, Bytes::new())
+}
+
+/// The batch in another codec; `None` when its records do not unpack within the limits, or the
+/// codec fails. What screening found of the records stays true.
+#[must_use]
+pub(crate) fn recompressed(batch: &CheckedBatch, codec: Compression) -> Option<CheckedBatch> {
+    let mut header = *batch.header();
+    let limit = ScreenLimits::default().max_decompressed_batch_bytes;
+    let plain = compress::unpack(header.compression()?, &batch.payload(), limit).ok()?;
+    let packed = pack::pack(codec, &plain)?;
+    header.attributes = header.attributes.with_codec(codec);
+    Some(CheckedBatch { facts: batch.facts, ..seal(header, packed.into())? })
 }
 
 fn seal(mut header: BatchHeader, records: Bytes) -> Option<CheckedBatch> {

@@ -21,8 +21,10 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) const fn new(bytes_max: usize) -> Self {
-        Self { offsets: BTreeMap::new(), bytes: 0, bytes_max, latest: -1, full: false }
+    /// No keys yet. What lies below `first_dirty` was looked at in an earlier cleaning.
+    pub(super) const fn new(bytes_max: usize, first_dirty: Offset) -> Self {
+        let latest = first_dirty.saturating_sub(1);
+        Self { offsets: BTreeMap::new(), bytes: 0, bytes_max, latest, full: false }
     }
 
     pub(super) const fn is_full(&self) -> bool {
@@ -40,6 +42,9 @@ impl Keys {
 
     /// A record with this key; `false` when there is no room. One key always has room.
     pub(super) fn put(&mut self, key: &[u8], offset: Offset) -> bool {
+        if self.full {
+            return false;
+        }
         if let Some(known) = self.offsets.get_mut(key) {
             *known = offset;
         } else {
@@ -57,6 +62,8 @@ impl Keys {
 
     /// Everything up to this offset was looked at.
     pub(super) fn passed(&mut self, offset: Offset) {
-        self.latest = self.latest.max(offset);
+        if !self.full {
+            self.latest = self.latest.max(offset);
+        }
     }
 }

@@ -20,6 +20,8 @@
 
 mod job;
 mod keys;
+#[cfg(test)]
+mod tests;
 mod transactions;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -73,7 +75,7 @@ impl Cleaner {
     #[must_use]
     pub fn new(plan: CleanPlan) -> Self {
         Self {
-            keys: Keys::new(plan.map_bytes_max),
+            keys: Keys::new(plan.map_bytes_max, plan.first_dirty),
             transactions: Transactions::new(&plan.aborted),
             plan,
         }
@@ -142,7 +144,11 @@ impl Cleaner {
         }
         if kept.is_empty() {
             let stays = self.must_stay(&header);
-            return if stays { batch::emptied(&header).ok_or(Unreadable).map(Some) } else { Ok(None) };
+            return if stays {
+                batch::emptied(&header).ok_or(Unreadable).map(Some)
+            } else {
+                Ok(None)
+            };
         }
         let tombstones = kept.iter().any(|record| record.value.is_none());
         let horizon = ((tombstones || (needless && header.is_control()))

@@ -17,7 +17,6 @@ pub const IGNORED: &[&str] = &[
     "client.quota.callback.class",
     "compression.gzip.level",
     "compression.lz4.level",
-    "compression.type",
     "compression.zstd.level",
     "config.providers",
     "connection.failed.authentication.delay.ms",

@@ -7,7 +7,9 @@
 use alloc::string::String;
 
 use super::properties::properties;
-use super::value::{CleanupPolicy, Durability, MessageTimestampType, MigrationPolicy, Ratio};
+use super::value::{
+    CleanupPolicy, CompressionType, Durability, MessageTimestampType, MigrationPolicy, Ratio,
+};
 
 const MIN: i64 = i64::MIN;
 const MAX: i64 = i64::MAX;
@@ -30,6 +32,9 @@ properties! {
     /// Largest record of a compressed batch, in bytes once decompressed.
     max_decompressed_message_bytes: i32 =
         2147483639, "2147483639", "max.decompressed.message.bytes", [1, 2147483639];
+    /// The codec of what is stored (topic: `compression.type`).
+    compression_type: CompressionType =
+        CompressionType::Producer, "producer", "compression.type", [MIN, MAX];
     /// Whose timestamps the log keeps (topic: `message.timestamp.type`).
     log_message_timestamp_type: MessageTimestampType =
         MessageTimestampType::CreateTime, "CreateTime", "log.message.timestamp.type", [MIN, MAX];

@@ -100,7 +100,7 @@ fn a_properties_file_is_applied_as_java_reads_it() {
     assert_eq!(config.verdict_durability, Durability::Os);
     assert_eq!(config.log_message_timestamp_type, MessageTimestampType::LogAppendTime);
     let names: Vec<String> = warnings.into_iter().map(|warning| warning.name).collect();
-    assert_eq!(names, ["log.dirs", "listeners", "log.retention.ms", "listener.name.x.ssl.key"]);
+    assert_eq!(names, ["log.dirs", "listeners", "listener.name.x.ssl.key"]);
 }
 
 #[test]

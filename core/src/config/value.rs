@@ -118,6 +118,21 @@ choices! {
         /// The broker's, when it appends.
         LogAppendTime = "LogAppendTime",
     }
+    /// The codec of what is stored.
+    CompressionType ("one of uncompressed, zstd, lz4, snappy, gzip, producer") {
+        /// None.
+        Uncompressed = "uncompressed",
+        /// Zstandard.
+        Zstd = "zstd",
+        /// LZ4 frames.
+        Lz4 = "lz4",
+        /// snappy.
+        Snappy = "snappy",
+        /// gzip.
+        Gzip = "gzip",
+        /// Whatever the producer chose.
+        Producer = "producer",
+    }
     /// Which way a group may move between the protocols (KIP-848).
     MigrationPolicy ("one of disabled, downgrade, upgrade, bidirectional") {
         /// Neither way.

@@ -45,11 +45,14 @@ impl Node {
         let due: alloc::vec::Vec<(PartitionId, Offset)> = self
             .partitions
             .values()
-            .filter(|partition| partition.config().deleted && partition.id() != PartitionId::METADATA)
+            .filter(|partition| {
+                partition.config().deleted && partition.id() != PartitionId::METADATA
+            })
             .filter_map(|partition| {
                 let LogConfig { retention_ms, retention_bytes, .. } = *partition.config();
                 let id = partition.id();
-                let start = self.store.retention_start(id, now_ms, retention_ms, retention_bytes)?;
+                let start =
+                    self.store.retention_start(id, now_ms, retention_ms, retention_bytes)?;
                 let start = start.min(partition.high_watermark());
                 (start > partition.log_start()).then_some((id, start))
             })
@@ -112,8 +115,7 @@ impl Node {
             aborted: partition.aborted_in(0, cleanable.end),
             remembered,
             fenced,
-            map_bytes_max: usize::try_from(self.config.log_cleaner_dedupe_buffer_size)
-                .unwrap_or(0),
+            map_bytes_max: usize::try_from(self.config.log_cleaner_dedupe_buffer_size).unwrap_or(0),
         };
         self.store.begin_cleaning(id, plan);
     }

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use super::Node;
-use crate::batch::TimestampType;
+use crate::batch::{Compression, TimestampType};
 use crate::config::{BrokerConfig, Durability};
 use crate::group::GroupConfig;
 use crate::meta::{MetaConfig, TOPIC_CONFIGS, TopicSettings};
@@ -110,6 +110,7 @@ fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
         producer_id_expiration_ms: i64::from(config.producer_id_expiration_ms),
         segment_bytes: u32::try_from(settings.segment_bytes).unwrap_or(u32::MAX),
         compacted: settings.compact,
+        compression: Compression::of_topic(&settings.compression_type),
         deleted: settings.delete,
         retention_ms: settings.retention_ms,
         retention_bytes: settings.retention_bytes,

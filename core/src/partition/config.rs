@@ -1,5 +1,6 @@
 //! The settings of a topic that its partitions' logs obey (Kafka's `LogConfig`).
 
+use crate::batch::Compression;
 pub use crate::batch::TimestampType;
 
 /// A topic's settings, as far as appends and reads look at them.
@@ -23,6 +24,8 @@ pub struct LogConfig {
     pub segment_bytes: u32,
     /// Whether `cleanup.policy` contains `compact`, so that every record needs a key.
     pub compacted: bool,
+    /// `compression.type`; `None` keeps what the producer chose.
+    pub compression: Option<Compression>,
     /// Whether `cleanup.policy` contains `delete`, so that retention applies.
     pub deleted: bool,
     /// `retention.ms`; negative for any age.
@@ -54,6 +57,7 @@ impl Default for LogConfig {
             producer_id_expiration_ms: 86_400_000,
             segment_bytes: 1 << 30,
             compacted: false,
+            compression: None,
             deleted: true,
             retention_ms: 604_800_000,
             retention_bytes: -1,

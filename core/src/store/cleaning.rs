@@ -104,13 +104,8 @@ impl Store {
         let count = cleanable_segments(log, bound, old_ms);
         let end = log.segments.get(count)?.base;
         let first_dirty = log.clean_end.max(log.log_start).min(end);
-        let mut found = Cleanable {
-            first_dirty,
-            end,
-            clean_bytes: 0,
-            dirty_bytes: 0,
-            dirty_since_ms: -1,
-        };
+        let mut found =
+            Cleanable { first_dirty, end, clean_bytes: 0, dirty_bytes: 0, dirty_since_ms: -1 };
         for (segment, next) in log.segments[..count].iter().zip(&log.segments[1..]) {
             if next.base <= first_dirty {
                 found.clean_bytes += segment.size;
@@ -180,9 +175,10 @@ impl Store {
         if let Some(mut cleaning) = self.cleaning.take_if(|it| it.job == Some(ticket)) {
             cleaning.job = None;
             cleaning.cleaner = Some(done.cleaner);
-            let taken = done.piece.map_err(|_| ()).and_then(|piece| {
-                cleaning.take_piece(piece, self.config.index_interval_bytes)
-            });
+            let taken = done
+                .piece
+                .map_err(|_| ())
+                .and_then(|piece| cleaning.take_piece(piece, self.config.index_interval_bytes));
             let id = cleaning.id;
             self.cleaning = Some(cleaning);
             if taken.is_err() {
@@ -350,12 +346,14 @@ impl Store {
         for segment in &cleaning.outputs {
             for kind in SEGMENT_KINDS {
                 let target = kind.path(folder, segment.base);
-                cleaning.queue.push_back(if kind == Kind::TxnIndex && segment.txn.bytes.is_empty() {
-                    FileOp::Remove { path: target }
-                } else {
-                    let source = kind.cleaned_path(folder, segment.base);
-                    FileOp::Rename { source, target }
-                });
+                cleaning.queue.push_back(
+                    if kind == Kind::TxnIndex && segment.txn.bytes.is_empty() {
+                        FileOp::Remove { path: target }
+                    } else {
+                        let source = kind.cleaned_path(folder, segment.base);
+                        FileOp::Rename { source, target }
+                    },
+                );
             }
         }
         for source in &cleaning.sources {

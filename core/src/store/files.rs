@@ -157,7 +157,10 @@ mod tests {
     fn file_names_carry_twenty_digits_and_come_back() {
         assert_eq!(Kind::Log.path("t-0", 42).as_str(), "t-0/00000000000000000042.log");
         assert_eq!(Kind::parse("00000000000000000042.timeindex"), Some((Kind::TimeIndex, 42)));
-        assert_eq!(Kind::Log.cleaned_path("t-0", 42).as_str(), "t-0/00000000000000000042.log.cleaned");
+        assert_eq!(
+            Kind::Log.cleaned_path("t-0", 42).as_str(),
+            "t-0/00000000000000000042.log.cleaned"
+        );
         assert_eq!(Kind::parse_cleaned("00000000000000000042.log.cleaned"), Some((Kind::Log, 42)));
         assert_eq!(Kind::parse_cleaned("00000000000000000042.log"), None);
         for other in ["42.log", "0000000000000000004x.log", PARTITION_METADATA, ""] {

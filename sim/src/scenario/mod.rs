@@ -137,6 +137,7 @@ impl Scenario {
                 work_us: cluster.work_ms * 1_000,
                 forgets_producers: false,
                 ages_epochs: false,
+                compacts: false,
                 timeout_ms: cluster.timeout_ms,
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))

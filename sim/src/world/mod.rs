@@ -85,10 +85,14 @@ impl World {
         let config = broker_config(&plan.properties)?;
         let mut clients = vec![Client::Auditor(Auditor::new(0, plan.parts, plan.groups))];
         clients.extend(plan.clients);
+        let mut env = Env::new(choices, plan.profile, trace, pins)
+            .with_forgetting(plan.forgets_producers)
+            .with_old_epochs(plan.ages_epochs);
+        if plan.compacts {
+            env.history.push(0, 0, Event::Compacts);
+        }
         Ok(Self {
-            env: Env::new(choices, plan.profile, trace, pins)
-                .with_forgetting(plan.forgets_producers)
-                .with_old_epochs(plan.ages_epochs),
+            env,
             brokers: vec![Broker::new(0, config)],
             clients,
             phase: Phase::Create,
@@ -166,6 +170,12 @@ impl World {
                     broker.file_done(env, lane);
                 }
             }
+            Happening::JobDone { broker, life, ticket, done } => {
+                let broker = &mut self.brokers[broker];
+                if broker.life == life && broker.node.is_some() {
+                    broker.job_done(env, ticket, *done);
+                }
+            }
             Happening::Restart { broker, life } => {
                 let broker = &mut self.brokers[broker];
                 if broker.life == life && broker.node.is_none() {
@@ -202,9 +212,9 @@ impl World {
             Happening::Arrive { .. } | Happening::ConnClosed { .. } => {
                 self.brokers[0].paused_until_us()
             }
-            Happening::Tick { broker, .. } | Happening::FileDone { broker, .. } => {
-                self.brokers[*broker].paused_until_us()
-            }
+            Happening::Tick { broker, .. }
+            | Happening::FileDone { broker, .. }
+            | Happening::JobDone { broker, .. } => self.brokers[*broker].paused_until_us(),
             _ => return None,
         };
         (until_us > self.env.now_us).then_some(until_us)

@@ -7,6 +7,7 @@ mod dedup_window;
 mod end_repeated;
 mod epoch_fencing;
 mod hanging_transaction;
+mod log_cleaning;
 mod looks;
 mod lso;
 mod marker_ordering;

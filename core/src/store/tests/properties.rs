@@ -140,12 +140,7 @@ impl Run {
             return;
         };
         let got = essences(&parts);
-        let want: Vec<_> = log
-            .batches
-            .iter()
-            .filter(|(end, _)| *end > offset)
-            .cloned()
-            .collect();
+        let want: Vec<_> = log.batches.iter().filter(|(end, _)| *end > offset).cloned().collect();
         assert!(want.starts_with(&got), "a read gives what was appended");
         assert_eq!(got.is_empty(), want.is_empty(), "and at least one batch");
     }

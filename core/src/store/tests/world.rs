@@ -179,11 +179,11 @@ impl World {
         self.turn(alloc::vec![Change::Append(id, block)]);
     }
 
-    /// Begins to clean a log. No key is dirty, so all records stay, in other files.
+    /// Begins to clean a log. Every record has a key of its own, so all stay, in other files.
     pub(super) fn clean(&mut self, id: PartitionId) {
         let Some(cleanable) = self.store.cleanable(id, Offset::MAX, i64::MAX) else { return };
         let plan = CleanPlan {
-            first_dirty: cleanable.end,
+            first_dirty: cleanable.first_dirty,
             end: cleanable.end,
             map_bytes_max: 1000,
             ..CleanPlan::default()

@@ -76,14 +76,14 @@ impl Cleaner {
     pub fn new(plan: CleanPlan) -> Self {
         Self {
             keys: Keys::new(plan.map_bytes_max, plan.first_dirty),
-            transactions: Transactions::new(&plan.aborted),
+            transactions: Transactions::new(&plan.aborted, plan.first_dirty),
             plan,
         }
     }
 
     /// The second reading begins, from the start of the range.
     pub fn begin_filter(&mut self) {
-        self.transactions = Transactions::new(&self.plan.aborted);
+        self.transactions = Transactions::new(&self.plan.aborted, 0);
     }
 
     /// Whether there is no room for further keys: what follows is for the next cleaning.

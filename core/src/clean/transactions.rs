@@ -29,8 +29,11 @@ pub(super) struct Transactions {
 }
 
 impl Transactions {
-    pub(super) fn new(aborted: &[AbortedTxn]) -> Self {
-        let mut ahead = aborted.to_vec();
+    /// A reading from this offset on: what ended before it would be taken for its producer's next
+    /// transaction.
+    pub(super) fn new(aborted: &[AbortedTxn], from: Offset) -> Self {
+        let reached = aborted.iter().filter(|txn| txn.last_offset >= from);
+        let mut ahead: Vec<AbortedTxn> = reached.copied().collect();
         ahead.sort_unstable_by_key(|txn| (txn.first_offset, txn.last_offset));
         Self { ahead: ahead.into(), ..Self::default() }
     }

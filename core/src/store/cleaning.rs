@@ -1,7 +1,7 @@
 //! A log's closed segments replaced by cleaned ones, one log at a time.
 //!
 //! ```text
-//! read, twice ─► .cleaned files, synced ─► in memory ─► checkpoint ─► renamed ─► checkpoint
+//! read, twice ─► .cleaned files, synced ─► in memory ─► checkpoint ─► renamed, synced ─► checkpoint
 //! ```
 //!
 //! The checkpoint is the moment at which the new files count: a start before it removes them, one
@@ -56,6 +56,9 @@ enum Stage {
     Commit,
     /// Files get their names.
     Rename,
+    /// They have them; waits for a checkpoint that says so. Before it is durable a start would
+    /// take what the next cleaning of the log has begun to write for this one's.
+    Settle,
 }
 
 /// A segment that is read.
@@ -129,7 +132,7 @@ impl Store {
     /// [`StoreEvent::CleaningEnded`].
     pub fn begin_cleaning(&mut self, id: PartitionId, plan: CleanPlan) {
         let Some(log) = self.logs.get(&id) else { return };
-        if self.cleaning.is_some() || self.faulted || self.stopping {
+        if self.cleaning.is_some() || self.faulted || self.stopping || !self.may_clean {
             return;
         }
         let sources: Vec<Source> = log
@@ -227,10 +230,13 @@ impl Store {
                     true
                 }
                 Stage::Commit => true,
+                Stage::Rename if self.checkpoint.is_some() => true,
                 Stage::Rename => {
-                    self.cleaning_ended(&cleaning);
-                    return;
+                    self.files_renamed(cleaning.id);
+                    cleaning.stage = Stage::Settle;
+                    true
                 }
+                Stage::Settle => true,
             };
             self.cleaning = Some(cleaning);
             if waits {
@@ -335,12 +341,17 @@ impl Store {
         true
     }
 
-    /// A checkpoint is durable: when it knows of the new segments, their files get their names.
+    /// A checkpoint is durable: when it knows of the new segments, their files get their names;
+    /// when it knows that they have them, the cleaning is over.
     pub(super) fn cleaning_checkpointed(&mut self) {
-        let Some(cleaning) = self.cleaning.as_mut() else { return };
-        if cleaning.stage != Stage::Commit {
-            return;
+        self.may_clean = true;
+        if let Some(cleaning) = self.cleaning.take_if(|it| it.stage == Stage::Settle) {
+            mark!(CleaningDone);
+            self.events.push_back(StoreEvent::CleaningEnded { id: cleaning.id, done: true });
         }
+        let Some(cleaning) = self.cleaning.as_mut().filter(|it| it.stage == Stage::Commit) else {
+            return;
+        };
         cleaning.stage = Stage::Rename;
         let folder = &cleaning.folder;
         for segment in &cleaning.outputs {
@@ -394,16 +405,15 @@ impl Store {
     }
 
     /// All files have their names, durably.
-    fn cleaning_ended(&mut self, cleaning: &Cleaning) {
-        if let Some(log) = self.logs.get_mut(&cleaning.id) {
+    fn files_renamed(&mut self, id: PartitionId) {
+        if let Some(log) = self.logs.get_mut(&id) {
             for segment in &mut log.segments {
                 segment.cleaned = false;
                 segment.aside = false;
             }
-            self.dirty.insert(cleaning.id);
+            self.dirty.insert(id);
         }
-        mark!(CleaningDone);
-        self.events.push_back(StoreEvent::CleaningEnded { id: cleaning.id, done: true });
+        self.ask_for_checkpoint();
     }
 }
 

@@ -290,6 +290,8 @@ pub struct Store {
     last_error: StorageError,
     cleaning: Option<alloc::boxed::Box<Cleaning>>,
     cleanings: u64,
+    /// A checkpoint of this life is durable, so that none speaks of cleanings of an earlier one.
+    may_clean: bool,
     jobs: VecDeque<(Ticket, Job)>,
     stopping: bool,
     faulted: bool,
@@ -327,6 +329,7 @@ impl Store {
             last_error: StorageError::Io,
             cleaning: None,
             cleanings: 0,
+            may_clean: false,
             jobs: VecDeque::new(),
             stopping: false,
             faulted: false,

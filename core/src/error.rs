@@ -111,6 +111,12 @@ impl From<&crate::group::GroupError> for ErrorCode {
             GroupError::MaxSizeReached => Self::GroupMaxSizeReached,
             GroupError::SubscribedToTopic => Self::GroupSubscribedToTopic,
             GroupError::InvalidRequest => Self::InvalidRequest,
+            GroupError::FencedMemberEpoch => Self::FencedMemberEpoch,
+            GroupError::StaleMemberEpoch => Self::StaleMemberEpoch,
+            GroupError::UnreleasedInstance => Self::UnreleasedInstanceId,
+            GroupError::UnsupportedAssignor(_) => Self::UnsupportedAssignor,
+            GroupError::InvalidRegularExpression => Self::InvalidRegularExpression,
+            GroupError::UnsupportedVersion => Self::UnsupportedVersion,
             GroupError::MetadataTooLarge => Self::OffsetMetadataTooLarge,
             GroupError::Log(code) => offsets_write_code(*code),
         }
@@ -145,11 +151,13 @@ impl From<&crate::meta::MetaError> for ErrorCode {
             | MetaError::AssignmentWithCounts => Self::InvalidRequest,
             MetaError::UnknownTopic => Self::UnknownTopicOrPartition,
             MetaError::UnknownTopicId => Self::UnknownTopicId,
-            MetaError::InvalidPartitions => Self::InvalidPartitions,
+            MetaError::InvalidPartitions | MetaError::PartitionCount(_) => Self::InvalidPartitions,
             MetaError::TooManyPartitions => Self::PolicyViolation,
             MetaError::InvalidReplicationFactor => Self::InvalidReplicationFactor,
-            MetaError::InvalidAssignment(_) => Self::InvalidReplicaAssignment,
-            MetaError::InvalidConfig { .. } => Self::InvalidConfig,
+            MetaError::InvalidAssignment(_) | MetaError::PartitionAssignment(_) => {
+                Self::InvalidReplicaAssignment
+            }
+            MetaError::InvalidConfig { .. } | MetaError::Config(_) => Self::InvalidConfig,
             MetaError::ProducerIdsExhausted | MetaError::Damaged(_) => Self::UnknownServerError,
         }
     }

@@ -143,6 +143,10 @@ marks! {
     StoreSyncFailed = "store.sync.failed",
     /// A log went on in a new segment.
     SegmentRolled = "store.segment.rolled",
+    /// A segment was closed because its records lie far apart in time.
+    SegmentRolledByTime = "store.segment.rolled.by.time",
+    /// Retention moved a log's start.
+    RetentionMovedLogStart = "node.retention.moved.log.start",
     /// A segment write failed and is to be tried again.
     SegmentWriteRetried = "store.segment.write_retried",
     /// A checkpoint became durable.
@@ -234,6 +238,38 @@ marks! {
     GroupMembersDidNotSync = "group.expiry.sync",
     /// A loaded group has more members than `group.max.size`.
     GroupLoadedTooLarge = "group.load.too_large",
+    /// A member waits for partitions that another one still holds.
+    ConsumerWaitsForRelease = "group.consumer.reconcile.waits",
+    /// A consumer group's assignment was computed too short a time ago for another one.
+    ConsumerAssignmentPutOff = "group.consumer.assign.put_off",
+    /// A consumer group had a record of its topics from Kafka before 4.1.
+    ConsumerTopicsRecordDropped = "group.consumer.topics_record",
+    /// An answer builds on a decision that is still being written.
+    ConsumerAnswerWaitsForOthers = "group.consumer.answer.waits",
+    /// A decision about a consumer group could not be written.
+    ConsumerDecisionTakenBack = "group.consumer.taken_back",
+    /// A member of a consumer group was silent for its session.
+    ConsumerSessionOver = "group.consumer.expiry.session",
+    /// A member of a consumer group did not let go of partitions in time.
+    ConsumerRebalanceOver = "group.consumer.expiry.rebalance",
+    /// A member that speaks the classic protocol did not join or sync in time.
+    ConsumerClassicMemberLate = "group.consumer.expiry.classic",
+    /// A member was refused because its group has `group.consumer.max.size` members.
+    ConsumerGroupFull = "group.consumer.full",
+    /// A static member of a consumer group came back.
+    ConsumerStaticReturned = "group.consumer.static_returned",
+    /// A member goes on in its former epoch, having lost the answer with the new one.
+    ConsumerEpochAnswerLost = "group.consumer.epoch_answer_lost",
+    /// A classic group became a consumer group.
+    ConsumerUpgraded = "group.consumer.upgraded",
+    /// A classic group could not become a consumer group.
+    ConsumerUpgradeRefused = "group.consumer.upgrade_refused",
+    /// A consumer group became a classic group.
+    ConsumerDowngraded = "group.consumer.downgraded",
+    /// A member that speaks the classic protocol was told to join again.
+    ConsumerClassicMemberToJoin = "group.consumer.classic_to_join",
+    /// A commit came in an epoch before its partitions were given to its member.
+    ConsumerCommitOfZombie = "group.consumer.commit.zombie",
     // meta
     /// A topic's creation could not be written.
     MetaCreationFailed = "meta.create.failed",

@@ -180,6 +180,7 @@ fn run_serve(args: ServeArgs) -> Result<(), Failure> {
     let given = args.data.as_deref().unwrap_or(Path::new(DATA_DIR));
     let root = temporary.as_ref().map_or(given, |dir| dir.path());
     let files = Arc::new(DiskFiles::new(DataDir::open(root)?));
+    settings.broker.log_dir = root.canonicalize().as_deref().unwrap_or(root).display().to_string();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

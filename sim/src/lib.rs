@@ -7,15 +7,23 @@
 //! * [`history`] and [`oracles`]: what clients saw, and the judges of it. These two know nothing
 //!   of the rest, so that histories of real brokers can be judged as well.
 //! * [`scenario`]: situations with the faults pinned to named points.
-//! * [`explore`]: many seeds on many threads.
+//! * [`explore`]: many seeds on many threads; [`nightly`]: for hours.
+//! * [`record`] and [`shrink`]: a finding as a file, and made small.
+//! * [`canary`]: worlds that have to be found at fault.
 
+pub mod canary;
 pub mod choices;
 pub mod clients;
 pub mod disk;
 pub mod explore;
 pub mod history;
 pub mod marks;
+pub mod nightly;
 pub mod oracles;
+pub mod record;
+pub mod report;
+pub mod save;
 pub mod scenario;
+pub mod shrink;
 pub mod trace;
 pub mod world;

@@ -2,13 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
-use verdict_sim::explore::{Exploration, Failure, Summary, explore, faults_of, run_seed};
-use verdict_sim::scenario::{Found, SavedSeed, Scenario};
-use verdict_sim::trace::Trace;
+use verdict_sim::explore::{Exploration, Failure, Summary, explore, explore_until, run_seed};
+use verdict_sim::nightly::{Nightly, worst};
+use verdict_sim::record::RecordedRun;
+use verdict_sim::report::{averages, speed};
+use verdict_sim::save::{commit, save_seed, save_shrunk, shrunk_name};
+use verdict_sim::scenario::Scenario;
+use verdict_sim::trace::{Detail, Trace};
 
 /// A world allocates and frees millions of small things.
 #[global_allocator]
@@ -52,18 +58,58 @@ enum Command {
         /// The seed.
         #[arg(long)]
         seed: u64,
-        /// Prints what happens, one line per event.
-        #[arg(long)]
-        trace: bool,
+        /// Prints what happens, one line per event; `--trace=disk` with every file operation.
+        #[arg(long, value_enum, num_args = 0..=1, require_equals = true,
+              default_missing_value = "events")]
+        trace: Option<TraceOf>,
     },
-    /// Runs scenario files.
+    /// Makes a recorded run small: the same oracle, fewer steps.
+    Shrink {
+        /// The file, as `explore --save` writes it; or a saved seed.
+        file: PathBuf,
+        /// Stop after so many seconds.
+        #[arg(long, default_value_t = 60)]
+        time_limit_s: u64,
+        /// Where the shrunk run goes; `x.toml` gives `x.shrunk.toml` without it.
+        #[arg(long)]
+        to: Option<PathBuf>,
+    },
+    /// Runs for hours: seeds, the canary, a second process; failures are saved and shrunk.
+    Nightly {
+        /// For how many hours.
+        #[arg(long, default_value_t = 8.0)]
+        hours: f64,
+        /// On how many threads.
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
+        /// The first seed.
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// Where failures go.
+        #[arg(long, default_value = "found")]
+        save: PathBuf,
+        /// Seconds between lines about how far it is.
+        #[arg(long, default_value_t = 60)]
+        every_s: u64,
+        /// How many seconds each failure may be shrunk.
+        #[arg(long, default_value_t = 120)]
+        shrink_s: u64,
+    },
+    /// Runs a world that has to be found at fault, and fails when it is not.
+    Canary {
+        /// Saves the run as a file.
+        #[arg(long)]
+        save: Option<PathBuf>,
+    },
+    /// Runs scenario files, saved seeds and recorded runs.
     Replay {
         /// The files.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// Prints what happens, one line per event.
-        #[arg(long)]
-        trace: bool,
+        /// Prints what happens, one line per event; `--trace=disk` with every file operation.
+        #[arg(long, value_enum, num_args = 0..=1, require_equals = true,
+              default_missing_value = "events")]
+        trace: Option<TraceOf>,
     },
     /// Prints one hash over many seeds, to be compared between processes.
     Hash {
@@ -79,6 +125,39 @@ enum Command {
     },
 }
 
+/// How much of a run is printed.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum TraceOf {
+    /// Clients, requests, answers, lives and faults of nodes.
+    Events,
+    /// Also every file operation.
+    Disk,
+}
+
+fn trace_of(wanted: Option<TraceOf>) -> Trace {
+    match wanted {
+        None => Trace::quiet(),
+        Some(TraceOf::Events) => Trace::printed(Detail::Events),
+        Some(TraceOf::Disk) => Trace::printed(Detail::Disk),
+    }
+}
+
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the process at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    let installed = ctrlc::set_handler(move || {
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("stopping: what was found is kept");
+    });
+    if let Err(error) = installed {
+        eprintln!("Ctrl-C ends this at once: {error}");
+    }
+    stop
+}
+
 fn main() -> ExitCode {
     // Panics are caught per seed and reported with it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
@@ -90,6 +169,24 @@ fn main() -> ExitCode {
         }
         Command::Run { seed, trace } => run_one(seed, trace),
         Command::Replay { files, trace } => replay(&files, trace),
+        Command::Shrink { file, time_limit_s, to } => {
+            shrink_file(&file, Duration::from_secs(time_limit_s), to)
+        }
+        Command::Nightly { hours, jobs, from, save, every_s, shrink_s } => {
+            // Panics are findings and saved; a night does not print each.
+            std::panic::set_hook(Box::new(|_| {}));
+            let nightly = Nightly {
+                time: Duration::from_secs_f64(hours.clamp(0.0, 1_000.0) * 3_600.0),
+                jobs,
+                from,
+                save,
+                every: Duration::from_secs(every_s),
+                shrink: Duration::from_secs(shrink_s),
+                sample: 100,
+            };
+            ExitCode::from(nightly.run(&stop_flag()).exit_code)
+        }
+        Command::Canary { save } => run_canary(save.as_deref()),
         Command::Hash { seeds, jobs, from } => {
             let plan = Exploration { from, seeds, jobs, check_every: 0, most_failures: usize::MAX };
             let summary = explore(plan, |_, _| {});
@@ -109,55 +206,22 @@ fn timed<T>(act: impl FnOnce() -> T) -> (T, Duration) {
 fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
     let commit = commit();
     println!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
-    let (summary, took) = timed(|| {
-        explore(plan, |seed, failure| {
-            println!("seed {seed}: {failure}");
-            println!("  verdict-sim run --seed {seed} --trace");
-            if let Some(folder) = save
-                && let Err(error) = save_seed(folder, seed, failure, &commit)
-            {
-                println!("  not saved: {error}");
-            }
-        })
-    });
-    report(&summary, took);
-    let worst = summary.failures.iter().map(|(_, failure)| failure.exit_code());
-    // A broken invariant, then safety, then nondeterminism, then liveness.
-    let rank = |code: u8| [127, 129, 130, 128].iter().position(|&known| known == code);
-    worst.min_by_key(|&code| rank(code)).map_or(ExitCode::SUCCESS, ExitCode::from)
-}
-
-/// The commit that is checked out, as far as git knows.
-fn commit() -> String {
-    let output =
-        std::process::Command::new("git").args(["describe", "--always", "--dirty"]).output();
-    output
-        .ok()
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok())
-        .map_or_else(|| "unknown".to_owned(), |text| text.trim().to_owned())
-}
-
-fn save_seed(folder: &Path, seed: u64, failure: &Failure, commit: &str) -> std::io::Result<()> {
-    let by = failure.found_by();
-    let saved = SavedSeed {
-        title: format!("seed {seed}: found by {by}"),
-        seed,
-        explored: true,
-        found: Found {
-            by,
-            what: failure.to_string(),
-            commit: commit.to_owned(),
-            faults: faults_of(seed),
-        },
+    let stop = stop_flag();
+    let failing = |seed: u64, failure: &Failure| {
+        println!("seed {seed}: {failure}");
+        println!("  verdict-sim run --seed {seed} --trace");
+        match save.map(|folder| save_seed(folder, seed, &commit)) {
+            Some(Ok(path)) => println!("  verdict-sim shrink {}", path.display()),
+            Some(Err(error)) => println!("  not saved: {error}"),
+            None => {}
+        }
     };
-    let text = toml::to_string_pretty(&saved).map_err(std::io::Error::other)?;
-    std::fs::create_dir_all(folder)?;
-    std::fs::write(folder.join(format!("seed-{seed}.toml")), text)
+    let (summary, took) = timed(|| explore_until(plan, &stop, failing, |_| {}));
+    report(&summary, took);
+    ExitCode::from(worst(summary.failures.iter().map(|(_, failure)| failure.exit_code())))
 }
 
 fn report(summary: &Summary, took: Duration) {
-    let seconds = took.as_secs_f64().max(1e-9);
     println!("marks:");
     for (mark, count) in Mark::ALL.iter().zip(&summary.marks) {
         println!("  {count:>12} {}", mark.name());
@@ -166,27 +230,81 @@ fn report(summary: &Summary, took: Duration) {
     if !missed.is_empty() {
         println!("NEVER HIT ({}): {}", missed.len(), missed.join(" "));
     }
-    println!(
-        "{} seeds in {seconds:.1} s: {:.0} seeds/s, {:.0} core inputs/s, {:.0} simulated s/s",
-        summary.seeds,
-        summary.seeds as f64 / seconds,
-        summary.inputs as f64 / seconds,
-        summary.simulated.as_secs_f64() / seconds
-    );
-    let per = |sum: u64| sum as f64 / summary.seeds.max(1) as f64;
-    println!(
-        "per seed: {:.0} client operations, {:.0} core inputs, {:.1} lives of the node",
-        per(summary.operations),
-        per(summary.inputs),
-        per(summary.lives)
-    );
+    println!("{}", speed(summary, took));
+    println!("{}", averages(summary));
     println!("hash {:016x}", summary.hash);
     println!("{} failing seeds", summary.failures.len());
 }
 
-fn run_one(seed: u64, trace: bool) -> ExitCode {
+/// The recorded run of a file: its choices, or those of the seed it names.
+fn recorded_of(scenario: &Scenario) -> Option<RecordedRun> {
+    let of_seed = || scenario.seed().filter(|_| scenario.is_explored());
+    scenario.recorded.clone().or_else(|| of_seed().map(|seed| RecordedRun::of_seed(seed).0))
+}
+
+fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
+    std::panic::set_hook(Box::new(|_| {}));
+    let scenario = match Scenario::load(file) {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            println!("{}: {error}", file.display());
+            return ExitCode::from(127);
+        }
+    };
+    let Some(recorded) = recorded_of(&scenario) else {
+        println!("{}: neither a recorded run nor a saved seed", file.display());
+        return ExitCode::from(127);
+    };
+    let target = to.unwrap_or_else(|| shrunk_name(file));
+    let (result, took) =
+        timed(|| save_shrunk(&target, &recorded, scenario.seed(), &commit(), limit));
+    match result {
+        Ok(Some((shrunk, failure))) => {
+            println!(
+                "{} steps, shrunk to {} in {} runs and {:.1} s{}",
+                recorded.steps(),
+                shrunk.run.steps(),
+                shrunk.tries,
+                took.as_secs_f64(),
+                if shrunk.finished { "" } else { " (the time was up)" }
+            );
+            println!("{failure}");
+            println!("  verdict-sim replay {} --trace", target.display());
+            ExitCode::SUCCESS
+        }
+        Ok(None) => {
+            println!("{}: finds nothing, so there is nothing to shrink", file.display());
+            ExitCode::from(1)
+        }
+        Err(error) => {
+            println!("{}: {error}", target.display());
+            ExitCode::from(127)
+        }
+    }
+}
+
+fn run_canary(save: Option<&Path>) -> ExitCode {
+    if let Some(silent) = verdict_sim::canary::complaint() {
+        println!("CANARY: {silent}");
+        return ExitCode::from(1);
+    }
+    let Some((recorded, run)) = verdict_sim::canary::find() else { return ExitCode::from(1) };
+    let Some(failure) = &run.failure else { return ExitCode::from(1) };
+    println!("found, as it has to be: {failure}");
+    let text = save.map(|path| {
+        let text = recorded.to_file(None, &run, failure, &commit());
+        text.map_err(std::io::Error::other).and_then(|text| std::fs::write(path, text))
+    });
+    if let Some(Err(error)) = text {
+        println!("not saved: {error}");
+        return ExitCode::from(1);
+    }
+    ExitCode::SUCCESS
+}
+
+fn run_one(seed: u64, trace: Option<TraceOf>) -> ExitCode {
     println!("seed {seed}");
-    let run = run_seed(seed, if trace { Trace::printed() } else { Trace::quiet() });
+    let run = run_seed(seed, trace_of(trace));
     println!(
         "hash {:016x}, {} inputs, {} operations, {} lives, {:.3} simulated s",
         run.hash,
@@ -208,7 +326,7 @@ fn run_one(seed: u64, trace: bool) -> ExitCode {
     }
 }
 
-fn replay(files: &[PathBuf], trace: bool) -> ExitCode {
+fn replay(files: &[PathBuf], trace: Option<TraceOf>) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for path in files {
         let scenario = match Scenario::load(path) {
@@ -220,7 +338,10 @@ fn replay(files: &[PathBuf], trace: bool) -> ExitCode {
             }
         };
         println!("{}: {}", path.display(), scenario.title);
-        let run = scenario.run(if trace { Trace::printed() } else { Trace::quiet() });
+        let run = scenario.run(trace_of(trace));
+        for difference in scenario.differences(&commit(), &run) {
+            println!("  note: {difference}");
+        }
         if let Some(complaint) = scenario.complaint(&run) {
             println!("  FAILED {complaint}");
             let failed = run.failure.as_ref().map_or(129, Failure::exit_code);

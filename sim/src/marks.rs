@@ -54,6 +54,13 @@ pub fn take() -> Vec<u64> {
     })
 }
 
+/// The names of the marks that were hit, of counts in the order of [`Mark::ALL`].
+#[must_use]
+pub fn names_hit(counts: &[u64]) -> Vec<String> {
+    let hit = Mark::ALL.iter().zip(counts).filter(|&(_, &count)| count > 0);
+    hit.map(|(mark, _)| mark.name().to_owned()).collect()
+}
+
 struct Counter;
 
 struct MarkField(Option<u64>);

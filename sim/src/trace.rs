@@ -10,6 +10,26 @@ pub struct Trace {
     events: u64,
     lines: Option<Vec<String>>,
     print: bool,
+    detail: Detail,
+    last: Last,
+}
+
+/// How much of a run becomes lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Clients, requests, answers, lives and faults.
+    #[default]
+    Events,
+    /// Also every file operation.
+    Disk,
+}
+
+/// The line before, and how often it came again.
+#[derive(Clone, Debug, Default)]
+struct Last {
+    who: String,
+    text: String,
+    repeats: u64,
 }
 
 /// What an event is about; goes into the hash.
@@ -38,7 +58,14 @@ impl Trace {
     /// A trace that keeps only the hash.
     #[must_use]
     pub fn quiet() -> Self {
-        Self { hash: 0x9e37_79b9_7f4a_7c15, events: 0, lines: None, print: false }
+        Self {
+            hash: 0x9e37_79b9_7f4a_7c15,
+            events: 0,
+            lines: None,
+            print: false,
+            detail: Detail::Disk,
+            last: Last::default(),
+        }
     }
 
     /// A trace that keeps its lines.
@@ -49,8 +76,8 @@ impl Trace {
 
     /// A trace that prints its lines.
     #[must_use]
-    pub fn printed() -> Self {
-        Self { print: true, ..Self::quiet() }
+    pub fn printed(detail: Detail) -> Self {
+        Self { print: true, detail, ..Self::quiet() }
     }
 
     /// Mixes an event into the hash.
@@ -74,11 +101,39 @@ impl Trace {
         self.print || self.lines.is_some()
     }
 
-    /// Adds a line.
+    /// Whether file operations become lines.
+    #[must_use]
+    pub fn wants_files(&self) -> bool {
+        self.wants_lines() && self.detail == Detail::Disk
+    }
+
+    /// Adds a line. One that says the same as the line before is counted instead, when files are
+    /// not asked for: readers ask again and again.
     pub fn line(&mut self, now_us: u64, who: &str, text: &str) {
         if !self.wants_lines() {
             return;
         }
+        if self.detail == Detail::Events {
+            if self.last.who == who && self.last.text == text {
+                self.last.repeats += 1;
+                return;
+            }
+            let repeats = core::mem::take(&mut self.last.repeats);
+            if repeats > 0 {
+                self.put(now_us, "", &format!("... {} {repeats} times more", self.last.who));
+            }
+            who.clone_into(&mut self.last.who);
+            text.clone_into(&mut self.last.text);
+        }
+        self.put(now_us, who, text);
+    }
+
+    /// A line that parts what comes from what was: a node dies or comes back, faults end.
+    pub fn heading(&mut self, now_us: u64, who: &str, text: &str) {
+        self.line(now_us, who, &format!("==== {text}"));
+    }
+
+    fn put(&mut self, now_us: u64, who: &str, text: &str) {
         let line = format!("{:>6}.{:06} {who:<6} {text}", now_us / 1_000_000, now_us % 1_000_000);
         if self.print {
             println!("{line}");
@@ -98,6 +153,11 @@ impl Trace {
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.events
+    }
+
+    /// Takes the lines kept.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        self.lines.take().unwrap_or_default()
     }
 
     /// The lines kept.

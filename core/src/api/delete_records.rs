@@ -46,7 +46,8 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: DeleteRecordsRe
     node.waiting.insert(context.conn, id, Pending::DeleteRecords(pending));
     for (part, partition, offset) in moves {
         node.store.move_log_start(partition, offset);
-        node.when_persisted(Completion::LogStart { partition, offset, waiting: Some((id, part)) });
+        let request = Some((id, part));
+        node.when_persisted(Completion::LogStart { partition, offset, request });
     }
     respond_if_done(node, id);
 }

@@ -256,7 +256,7 @@ fn fail(part: &mut Part, mut data: PartitionData, code: ErrorCode) -> Read {
     Read::Bytes(0)
 }
 
-fn check_epoch(partition: &Partition, asked: i32) -> Result<(), ErrorCode> {
+pub(super) fn check_epoch(partition: &Partition, asked: i32) -> Result<(), ErrorCode> {
     let ours = partition.leader_epoch();
     match asked {
         -1 => Ok(()),

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -34,9 +35,7 @@ use crate::wire::{DeleteGroupsResponse, DeletedGroup, Response};
 const DESCRIBE_NOT_FOUND: i16 = 6;
 /// What may be done with a group where nothing is forbidden: READ, DELETE, DESCRIBE,
 /// DESCRIBE_CONFIGS and ALTER_CONFIGS as bits (KIP-430).
-const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
-/// The only type of groups there is.
-const CLASSIC: &str = "classic";
+pub(super) const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 
 /// An administrator's request that waits to be persisted.
 #[derive(Clone, Debug)]
@@ -52,7 +51,12 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGro
         // Of a group that is not there nothing is told of what may be done with it.
         let authorized_operations = if found.is_ok() { operations } else { i32::MIN };
         let group_id = id.clone();
-        KafkaGroup { group_id, authorized_operations, ..described(context.version, id, found) }
+        let message = match node.group.describe_consumer(id.as_str()) {
+            Ok(_) => format!("Group {} is not a classic group.", id.as_str()),
+            Err(_) => format!("Group {} not found.", id.as_str()),
+        };
+        let group = described(context.version, found, message);
+        KafkaGroup { group_id, authorized_operations, ..group }
     });
     let data = DescribeGroupsResponseData { groups: groups.collect(), ..Default::default() };
     node.respond(context.id, Response::DescribeGroups(data));
@@ -60,8 +64,8 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGro
 
 fn described(
     version: i16,
-    id: &KafkaString,
     group: Result<DescribedGroup, GroupError>,
+    not_found: String,
 ) -> KafkaGroup {
     let nothing = KafkaGroup::default();
     match group {
@@ -90,15 +94,11 @@ fn described(
                 DESCRIBE_NOT_FOUND.. => ErrorCode::GroupIdNotFound.code(),
                 _ => ErrorCode::None.code(),
             },
-            error_message: (version >= DESCRIBE_NOT_FOUND).then(|| not_found(id.as_str())),
+            error_message: (version >= DESCRIBE_NOT_FOUND).then(|| KafkaString::from(not_found)),
             ..nothing
         },
         Err(error) => KafkaGroup { error_code: ErrorCode::from(&error).code(), ..nothing },
     }
-}
-
-fn not_found(group: &str) -> KafkaString {
-    KafkaString::from(format!("Group {group} not found."))
 }
 
 pub(crate) fn list(node: &mut Node, context: &Context, request: &ListGroupsRequestData) {
@@ -112,13 +112,13 @@ pub(crate) fn list(node: &mut Node, context: &Context, request: &ListGroupsReque
             };
             let groups = groups
                 .iter()
-                .filter(|group| wanted(&request.states_filter, group.state.name()))
-                .filter(|_| wanted(&request.types_filter, CLASSIC))
+                .filter(|group| wanted(&request.states_filter, group.state))
+                .filter(|group| wanted(&request.types_filter, group.kind))
                 .map(|group| KafkaListed {
                     group_id: kafka(&group.id),
                     protocol_type: kafka(&group.protocol_type),
-                    group_state: kafka(group.state.name()),
-                    group_type: kafka(CLASSIC),
+                    group_state: kafka(group.state),
+                    group_type: kafka(group.kind),
                     ..Default::default()
                 });
             ListGroupsResponseData { groups: groups.collect(), ..data }

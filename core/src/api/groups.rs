@@ -46,6 +46,7 @@ pub(crate) enum PendingGroup {
     Join { version: i16 },
     Sync,
     Leave { version: i16 },
+    ConsumerHeartbeat,
     Admin(PendingGroupAdmin),
 }
 
@@ -149,6 +150,9 @@ pub(crate) fn reply(node: &mut Node, id: RequestId, reply: GroupReply) {
         (PendingGroup::Join { version }, GroupReply::Join(reply)) => joined(version, *reply),
         (PendingGroup::Sync, GroupReply::Sync(result)) => synced(result),
         (PendingGroup::Leave { version }, GroupReply::Leave(reply)) => left(version, &reply),
+        (PendingGroup::ConsumerHeartbeat, GroupReply::ConsumerHeartbeat(result)) => {
+            super::consumer_groups::beat(*result)
+        }
         (PendingGroup::Admin(pending), reply) => {
             return super::group_admin::reply(node, id, pending, reply);
         }

@@ -6,14 +6,21 @@
 mod add_partitions;
 mod admin;
 mod api_versions;
+pub(crate) mod changes;
 mod cluster;
+mod configs;
+mod consumer_groups;
 pub(crate) mod delete_records;
 pub(crate) mod fetch;
 mod group_admin;
 pub(crate) mod groups;
+mod leader_epochs;
 mod list_offsets;
 pub(crate) mod offsets;
 pub(crate) mod produce;
+mod quorum;
+mod replicas;
+mod security;
 pub(crate) mod topics;
 pub(crate) mod transactions;
 mod txn_offsets;
@@ -74,6 +81,12 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         Request::SyncGroup(request) => groups::sync(node, context, request),
         Request::Heartbeat(request) => groups::heartbeat(node, &context, &request),
         Request::LeaveGroup(request) => groups::leave(node, &context, &request),
+        Request::ConsumerGroupHeartbeat(request) => {
+            consumer_groups::heartbeat(node, context, &request);
+        }
+        Request::ConsumerGroupDescribe(request) => {
+            consumer_groups::describe(node, &context, &request);
+        }
         Request::DescribeGroups(request) => group_admin::describe(node, &context, &request),
         Request::ListGroups(request) => group_admin::list(node, &context, &request),
         Request::DeleteGroups(request) => group_admin::delete(node, context, &request),
@@ -90,6 +103,46 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         }
         Request::ListTransactions(request) => admin::list_transactions(node, &context, &request),
         Request::DescribeCluster(request) => cluster::describe(node, &context, &request),
+        other => resume_admin(node, context, other),
+    }
+}
+
+/// The requests about configuration and the cluster.
+fn resume_admin(node: &mut Node, context: Context, request: Request) {
+    match request {
+        Request::DescribeConfigs(request) => configs::describe(node, &context, &request),
+        Request::AlterConfigs(request) => configs::alter(node, context, request),
+        Request::IncrementalAlterConfigs(request) => {
+            configs::incremental_alter(node, context, request);
+        }
+        Request::ListConfigResources(request) => configs::list(node, &context, &request),
+        Request::CreatePartitions(request) => topics::create_partitions(node, context, request),
+        Request::DescribeTopicPartitions(request) => {
+            topics::describe_partitions(node, &context, &request);
+        }
+        Request::OffsetForLeaderEpoch(request) => leader_epochs::handle(node, &context, &request),
+        Request::ElectLeaders(request) => replicas::elect_leaders(node, &context, &request),
+        Request::AlterPartitionReassignments(request) => {
+            replicas::alter_reassignments(node, &context, &request);
+        }
+        Request::ListPartitionReassignments(_) => replicas::list_reassignments(node, &context),
+        Request::DescribeLogDirs(request) => {
+            replicas::describe_log_dirs(node, &context, &request);
+        }
+        Request::AlterReplicaLogDirs(request) => {
+            replicas::alter_log_dirs(node, &context, &request);
+        }
+        Request::DescribeQuorum(request) => quorum::describe(node, &context, &request),
+        Request::UpdateFeatures(request) => quorum::update_features(node, context, request),
+        Request::DescribeAcls(_) => security::describe_acls(node, &context),
+        Request::CreateAcls(request) => security::create_acls(node, &context, &request),
+        Request::DeleteAcls(request) => security::delete_acls(node, &context, &request),
+        Request::DescribeClientQuotas(_) => security::describe_quotas(node, &context),
+        Request::DescribeUserScramCredentials(request) => {
+            security::describe_scram(node, &context, &request);
+        }
+        // `resume` takes the others.
+        other => refuse_all(node, &context, &other),
     }
 }
 
@@ -109,6 +162,8 @@ fn refuse_all(node: &mut Node, context: &Context, request: &Request) {
         | Request::JoinGroup(_)
         | Request::SyncGroup(_)
         | Request::LeaveGroup(_)
+        | Request::ConsumerGroupHeartbeat(_)
+        | Request::ConsumerGroupDescribe(_)
         | Request::DescribeGroups(_)
         | Request::ListGroups(_)
         | Request::DeleteGroups(_)

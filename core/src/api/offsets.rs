@@ -163,6 +163,9 @@ fn respond(node: &mut Node, id: RequestId, pending: PendingCommit) {
 /// A group and the topics of it that are wanted; `None` for all.
 struct Wanted {
     group: KafkaString,
+    /// v9+: who asks, in which epoch.
+    member: Option<KafkaString>,
+    epoch: i32,
     topics: Option<Vec<(TopicName, TopicId, Vec<i32>)>>,
 }
 
@@ -178,7 +181,7 @@ pub(crate) fn fetch(node: &mut Node, context: &Context, request: OffsetFetchRequ
                 })
                 .collect()
         });
-        let wanted = Wanted { group: request.group_id, topics };
+        let wanted = Wanted { group: request.group_id, member: None, epoch: -1, topics };
         let group = fetch_group(node, context.version, wanted, stable);
         let data = top_level(group, context.version);
         return node.respond(context.id, Response::OffsetFetch(data));
@@ -196,7 +199,12 @@ pub(crate) fn fetch(node: &mut Node, context: &Context, request: OffsetFetchRequ
                     })
                     .collect()
             });
-            let wanted = Wanted { group: group.group_id, topics };
+            let wanted = Wanted {
+                group: group.group_id,
+                member: group.member_id,
+                epoch: group.member_epoch,
+                topics,
+            };
             fetch_group(node, context.version, wanted, stable)
         })
         .collect();
@@ -212,7 +220,9 @@ fn fetch_group(
 ) -> OffsetFetchResponseGroup {
     let by_id = version >= 10;
     let group = wanted.group.as_str();
-    let topics = match wanted.topics {
+    let member = wanted.member.as_ref().map(KafkaString::as_str);
+    let allowed = node.group.check_fetch(group, member, wanted.epoch);
+    let topics = allowed.and_then(|()| match wanted.topics {
         None => {
             let id_of = |name: &TopicName| {
                 node.meta.topic(name.as_str()).map(|topic| topic.id).unwrap_or_default()
@@ -220,7 +230,7 @@ fn fetch_group(
             node.group.fetch_all(group, id_of, stable).map(|found| by_topic(node, found))
         }
         Some(topics) => fetch_topics(node, by_id, group, topics, stable),
-    };
+    });
     match topics {
         Ok(topics) => {
             OffsetFetchResponseGroup { group_id: wanted.group, topics, ..Default::default() }

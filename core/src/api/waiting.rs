@@ -1,11 +1,13 @@
 //! Requests that wait, by their id.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::add_partitions::PendingAddPartitions;
+use super::changes::PendingChange;
 use super::delete_records::PendingDeleteRecords;
 use super::fetch::PendingFetch;
 use super::groups::PendingGroup;
@@ -36,6 +38,7 @@ pub(crate) enum Pending {
     CreateTopics(PendingCreateTopics),
     DeleteTopics(PendingDeleteTopics),
     Group(PendingGroup),
+    Change(Box<PendingChange>),
 }
 
 /// What a read of stored bytes is for.

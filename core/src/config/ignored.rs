@@ -55,7 +55,6 @@ pub const IGNORED: &[&str] = &[
     "group.consumer.assignors",
     "group.consumer.max.assignment.interval.ms",
     "group.consumer.min.assignment.interval.ms",
-    "group.consumer.regex.refresh.interval.ms",
     "group.coordinator.append.linger.ms",
     "group.coordinator.background.threads",
     "group.coordinator.cached.buffer.max.bytes",

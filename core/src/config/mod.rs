@@ -4,6 +4,7 @@
 //! misspelt setting of an exactly-once broker should not pass unnoticed. Names that Kafka has and
 //! we do not act upon are accepted, with a warning.
 
+mod dynamic;
 mod file;
 mod ignored;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
+pub use self::dynamic::{DYNAMIC, is_dynamic};
 pub use self::file::{Entry, entries, split};
 pub use self::ignored::{IGNORED, is_ignored};
 pub use self::pending::{PENDING, has_no_effect};

@@ -17,6 +17,27 @@ pub struct Property {
     pub doc: &'static str,
 }
 
+impl Property {
+    /// Kafka's number of its type (`ConfigDef.Type` as DescribeConfigs tells it).
+    #[must_use]
+    pub fn type_id(&self) -> i8 {
+        match self.kind {
+            "boolean" => 1,
+            "int" => 3,
+            "short" => 4,
+            "long" => 5,
+            kind if kind.starts_with("list") => 7,
+            _ => 2,
+        }
+    }
+
+    /// Whether it can be changed while the broker runs.
+    #[must_use]
+    pub fn is_dynamic(&self) -> bool {
+        super::is_dynamic(self.name)
+    }
+}
+
 macro_rules! properties {
     ($($(#[doc = $doc:literal])+
        $field:ident: $type:ty = $default:expr, $text:literal, $name:literal, [$min:expr, $max:expr];)*
@@ -29,6 +50,8 @@ macro_rules! properties {
             pub advertised_host: String,
             /// Port that clients are told to connect to.
             pub advertised_port: i32,
+            /// The folder of the logs, as operators know it.
+            pub log_dir: String,
             /// 128 bits from the driver for topic ids and the cluster id; differ in each life.
             pub entropy: u128,
             /// Bytes of a segment at most, whatever a topic says; 0 for no such bound. For
@@ -42,6 +65,7 @@ macro_rules! properties {
                 Self {
                     advertised_host: String::from("localhost"),
                     advertised_port: 9092,
+                    log_dir: String::from("verdict-data"),
                     entropy: 0,
                     segment_bytes_max: 0,
                     $($field: $default,)*

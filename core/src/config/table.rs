@@ -227,6 +227,9 @@ properties! {
     /// How often a group's assignment is computed at most, in ms.
     group_consumer_assignment_interval_ms: i32 =
         1000, "1000", "group.consumer.assignment.interval.ms", [0, 15000];
+    /// How long the topics of a regular expression count when no topic is created, in ms.
+    group_consumer_regex_refresh_interval_ms: i32 =
+        600000, "600000", "group.consumer.regex.refresh.interval.ms", [10000, MAX];
     /// Size of a segment of the metadata log, in bytes.
     metadata_log_segment_bytes: i32 =
         1073741824, "1073741824", "metadata.log.segment.bytes", [8388608, MAX];

@@ -63,6 +63,8 @@ pub struct TxnOffsets {
 
 /// First version of TxnOffsetCommit that knows GROUP_ID_NOT_FOUND (KIP-1319).
 const TXN_VERSION_GROUP_NOT_FOUND: i16 = 6;
+/// First version of TxnOffsetCommit that knows STALE_MEMBER_EPOCH (KIP-1319).
+const TXN_VERSION_STALE_EPOCH: i16 = 6;
 /// First version of OffsetCommit that knows GROUP_ID_NOT_FOUND (KIP-848).
 const VERSION_GROUP_NOT_FOUND: i16 = 9;
 
@@ -82,7 +84,12 @@ impl GroupCoordinator {
     /// comes as [`GroupReply::Commit`] when the staged offsets are persisted.
     pub fn commit_txn(&mut self, now: Now, to: RequestId, commit: &OffsetCommit, txn: TxnOffsets) {
         let checked = self.txn_coordinator_for(&commit.group).and_then(|partition| {
-            self.check_commit(partition, commit, true)?;
+            self.check_commit(partition, commit, true).map_err(|error| match error {
+                GroupError::StaleMemberEpoch if commit.version < TXN_VERSION_STALE_EPOCH => {
+                    GroupError::IllegalGeneration
+                }
+                error => error,
+            })?;
             Ok(partition)
         });
         self.write_or_refuse(now, to, commit, Some(txn), checked);
@@ -126,6 +133,12 @@ impl GroupCoordinator {
                 _ => Err(GroupError::IllegalGeneration),
             };
         };
+        if let Some(consumer) = &found.consumer {
+            if self.dying.contains(&commit.group) {
+                return Err(GroupError::Dead);
+            }
+            return consumer.check_commit(commit, transactional);
+        }
         let group = &found.classic;
         match self.state_of(&commit.group, found) {
             GroupState::Dead => return Err(GroupError::Dead),

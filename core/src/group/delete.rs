@@ -32,15 +32,23 @@ impl GroupCoordinator {
     fn check_delete(&self, group: &GroupId) -> Result<(i32, Vec<Entry>), GroupError> {
         let (partition, found) = self.found(group)?;
         let is_idle = found.classic.state == GroupState::Empty;
-        if !is_idle || !found.open.is_empty() || self.is_being_written(group) {
+        let is_left = found.consumer.as_ref().is_none_or(|one| one.members.is_empty());
+        if !is_idle || !is_left || !found.open.is_empty() || self.is_being_written(group) {
             return Err(GroupError::NonEmptyGroup);
         }
         let offsets = found.committed.keys().map(|tp| Entry {
             key: GroupKey::Offset { group: group.clone(), tp: tp.clone() },
             value: None,
         });
-        let whole = Entry { key: GroupKey::Classic(group.clone()), value: None };
-        Ok((partition, offsets.chain([whole]).collect()))
+        let whole: Vec<GroupKey> = match &found.consumer {
+            None => alloc::vec![GroupKey::Classic(group.clone())],
+            Some(consumer) => {
+                let keys = consumer.keys().into_iter();
+                keys.map(|what| GroupKey::Consumer { group: group.clone(), what }).collect()
+            }
+        };
+        let whole = whole.into_iter().map(|key| Entry { key, value: None });
+        Ok((partition, offsets.chain(whole).collect()))
     }
 
     /// A group that is there and is not being deleted.
@@ -92,7 +100,11 @@ impl GroupCoordinator {
         let mut answer = Vec::with_capacity(partitions.len());
         let mut entries = Vec::new();
         for tp in partitions {
-            if classic.is_subscribed(&tp.topic) {
+            let is_subscribed = match &found.consumer {
+                Some(consumer) => consumer.is_subscribed(&tp.topic),
+                None => classic.is_subscribed(&tp.topic),
+            };
+            if is_subscribed {
                 answer.push((tp, Err(GroupError::SubscribedToTopic)));
                 continue;
             }

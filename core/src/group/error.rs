@@ -53,6 +53,24 @@ pub enum GroupError {
     /// A name in the request is longer than what can be kept.
     #[error("a name in the request is too long")]
     InvalidRequest,
+    /// The member is in another epoch than it says.
+    #[error("the member is in another epoch; it is to join again")]
+    FencedMemberEpoch,
+    /// The member has moved on from the epoch it commits in.
+    #[error("the member's epoch is not the one it is in")]
+    StaleMemberEpoch,
+    /// The instance id belongs to a member that has not left.
+    #[error("the instance id is still used by another member")]
+    UnreleasedInstance,
+    /// There is no such assignor; those there are.
+    #[error("the assignor is not supported; supported are {0}")]
+    UnsupportedAssignor(&'static str),
+    /// The regular expression is none, or asks for too much.
+    #[error("the regular expression is not valid")]
+    InvalidRegularExpression,
+    /// The request's version does not know what its member is.
+    #[error("members of a consumer group use version 9 or above")]
+    UnsupportedVersion,
     /// The metadata beside the offset is longer than `offset.metadata.max.bytes`.
     #[error("the metadata beside the offset is too long")]
     MetadataTooLarge,

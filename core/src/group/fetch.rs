@@ -65,6 +65,23 @@ impl GroupCoordinator {
         Ok(asked.iter().map(fetch).collect())
     }
 
+    /// Whether who names a member of a consumer group may fetch; classic groups do not ask.
+    ///
+    /// # Errors
+    /// When there is no such member, or it is in another epoch.
+    pub fn check_fetch(
+        &self,
+        group: &str,
+        member: Option<&str>,
+        epoch: i32,
+    ) -> Result<(), GroupError> {
+        let found = self.find(group)?;
+        match found.and_then(Group::persisted_consumer) {
+            Some(consumer) => consumer.check_fetch(member, epoch),
+            None => Ok(()),
+        }
+    }
+
     /// All offsets of a group, by partition. `topic_id` gives a topic's current id, zero when
     /// unknown. A partition without a committed offset is not listed, also when an open
     /// transaction holds one (conformance `offsets-fetch-all`).

@@ -1,5 +1,6 @@
 //! Body of a fuzz target (`fuzz/`), compiled with every build and run by a test.
 
+use super::consumer::ConsumerRecord;
 use super::metadata_record::GroupMetadata;
 use super::records::{GroupKey, OffsetValue};
 
@@ -12,6 +13,13 @@ pub fn read_any_record(data: &[u8]) {
     if let Ok(value) = OffsetValue::decode(data) {
         let again = OffsetValue::decode(&value.encode());
         assert_eq!(again, Ok(value.as_written()), "a value changes");
+    }
+    if let Ok(GroupKey::Consumer { what, .. }) = GroupKey::decode(data) {
+        // The rest of the bytes once more, as the value.
+        if let Ok(record) = ConsumerRecord::decode(&what, data.get(2..).unwrap_or_default()) {
+            let again = ConsumerRecord::decode(&what, &record.encode());
+            assert_eq!(again, Ok(record), "a record of a consumer group changes");
+        }
     }
     if let Ok(group) = GroupMetadata::decode(data) {
         let again = GroupMetadata::decode(&group.encode());

@@ -17,6 +17,7 @@
 
 mod classic;
 mod commit;
+mod consumer;
 mod delete;
 mod error;
 mod expiry;
@@ -38,6 +39,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use self::classic::{Assignment, Classic, Replacing, Timers};
+use self::consumer::{ConsumerRecord, Topics};
 use self::metadata_record::GroupMetadata;
 use self::offsets::{Group, Shard};
 use self::records::{GroupKey, OffsetValue};
@@ -47,13 +49,19 @@ use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::meta::IdSource;
 use crate::time::Now;
-use crate::types::{Decision, Offset, ProducerId, TopicPartition, partition_for};
+use crate::types::{
+    Decision, Offset, ProducerId, TopicId, TopicName, TopicPartition, partition_for,
+};
 
 pub use self::classic::{
     DescribedGroup, DescribedMember, Heartbeat, JoinGroup, JoinReply, JoinedMember, LeaveReply,
     LeavingMember, ListedGroup, MemberId, Protocol, SyncGroup, Synced,
 };
 pub use self::commit::{CommitPartition, OffsetCommit, TxnOffsets};
+pub use self::consumer::{
+    ConsumerBeat, ConsumerConfig, ConsumerHeartbeat, ConsumerKey, ConsumerState, DescribedConsumer,
+    DescribedConsumerGroup, Partitions,
+};
 pub use self::error::GroupError;
 pub use self::fetch::{Fetched, FetchedOffset};
 
@@ -84,6 +92,8 @@ pub struct GroupConfig {
     pub session_timeout_max_ms: i32,
     /// `group.max.size`: most members of a group.
     pub members_max: usize,
+    /// Of consumer groups.
+    pub consumer: ConsumerConfig,
     /// What member ids are drawn from; differs in each life of a node.
     pub entropy: u128,
 }
@@ -98,6 +108,7 @@ impl Default for GroupConfig {
             session_timeout_min_ms: 6_000,
             session_timeout_max_ms: 1_800_000,
             members_max: i32::MAX as usize,
+            consumer: ConsumerConfig::default(),
             entropy: 0,
         }
     }
@@ -146,6 +157,23 @@ pub enum GroupReply {
     Sync(Result<Synced, GroupError>),
     /// To [`GroupCoordinator::leave`].
     Leave(Box<LeaveReply>),
+    /// To [`GroupCoordinator::consumer_heartbeat`].
+    ConsumerHeartbeat(Box<Result<ConsumerBeat, GroupError>>),
+}
+
+impl GroupReply {
+    /// What is answered instead, when this cannot be.
+    fn refused(self, error: GroupError) -> Self {
+        match self {
+            Self::Join(reply) => Self::Join(Box::new(JoinReply::refused(reply.member, error))),
+            Self::Sync(_) => Self::Sync(Err(error)),
+            Self::Leave(_) => {
+                Self::Leave(Box::new(LeaveReply { result: Err(error), members: Vec::new() }))
+            }
+            Self::ConsumerHeartbeat(_) => Self::ConsumerHeartbeat(Box::new(Err(error))),
+            Self::Commit(_) | Self::Deleted(..) | Self::OffsetsDeleted(_) => self,
+        }
+    }
 }
 
 /// The state of a group, by Kafka's names. A group that never was has none.
@@ -207,12 +235,15 @@ struct Entry {
 enum Value {
     Offset(OffsetValue),
     Group(Box<GroupMetadata>),
+    Consumer(Box<ConsumerRecord>),
 }
 
 impl Entry {
     fn is_of(&self, group: &str) -> bool {
         match &self.key {
-            GroupKey::Offset { group: other, .. } | GroupKey::Classic(other) => **other == *group,
+            GroupKey::Offset { group: other, .. }
+            | GroupKey::Classic(other)
+            | GroupKey::Consumer { group: other, .. } => **other == *group,
             GroupKey::Other(_) => false,
         }
     }
@@ -244,6 +275,11 @@ enum Purpose {
     Assigned {
         group: GroupId,
         assignment: Assignment,
+    },
+    /// A decision about a consumer group, already taken in memory; who waits for it.
+    Consumer {
+        group: GroupId,
+        waiting: Vec<(RequestId, GroupReply)>,
     },
     /// A static member that came back.
     Replaced {
@@ -277,6 +313,7 @@ pub struct GroupCoordinator {
     /// Groups whose deletion is being written.
     dying: BTreeSet<GroupId>,
     ids: IdSource,
+    topics: Topics,
 }
 
 impl GroupCoordinator {
@@ -293,6 +330,7 @@ impl GroupCoordinator {
             dying: BTreeSet::new(),
             // Apart from the ids of topics, which are drawn from the same entropy.
             ids: IdSource::new(config.entropy ^ 0x6d65_6d62_6572_6964),
+            topics: Topics::new(),
         }
     }
 
@@ -374,6 +412,16 @@ impl GroupCoordinator {
         shard.group(group).map(|found| self.state_of(group, found))
     }
 
+    /// A topic is there, or has this many partitions now, as of an offset of the metadata log.
+    pub fn topic_changed(&mut self, name: &TopicName, id: TopicId, partitions: i32, at: Offset) {
+        self.topics.put(name, id, partitions, u64::try_from(at).unwrap_or(0));
+    }
+
+    /// A topic is gone, as of an offset of the metadata log.
+    pub fn topic_gone(&mut self, id: TopicId, at: Offset) {
+        self.topics.remove(id, u64::try_from(at).unwrap_or(0));
+    }
+
     fn state_of(&self, group: &str, found: &Group) -> GroupState {
         if self.dying.contains(group) { GroupState::Dead } else { found.classic.state }
     }
@@ -401,11 +449,14 @@ impl GroupCoordinator {
                     self.in_group(now, in_flight.partition, group, Classic::drop_pending);
                 }
                 let producer = in_flight.txn.map(|txn| txn.producer_id);
-                if let Some(Phase::Active(shard)) = self.shards.get_mut(&in_flight.partition) {
+                let is_decided = matches!(in_flight.purpose, Purpose::Consumer { .. });
+                if !is_decided
+                    && let Some(Phase::Active(shard)) = self.shards.get_mut(&in_flight.partition)
+                {
                     for (offset, entry) in (base_offset..).zip(&in_flight.entries) {
                         match &entry.value {
                             // Members are ahead of their record.
-                            Some(Value::Group(_)) => {}
+                            Some(Value::Group(_) | Value::Consumer(_)) => {}
                             Some(Value::Offset(value)) => {
                                 shard.replay(offset, producer, &entry.key, Some(value));
                             }
@@ -420,6 +471,10 @@ impl GroupCoordinator {
                 Err(GroupError::Log(code))
             }
         };
+        if let Purpose::Consumer { group, .. } = &in_flight.purpose {
+            let (partition, entries) = (in_flight.partition, &in_flight.entries);
+            self.decision_written(now, partition, group, entries, outcome);
+        }
         self.answer(now, in_flight.partition, in_flight.purpose, outcome);
     }
 
@@ -434,7 +489,12 @@ impl GroupCoordinator {
         let id = AppendId(self.next_append);
         self.next_append += 1;
         let too_large = in_flight.entries.iter().any(|entry| {
-            matches!(&entry.value, Some(Value::Group(g)) if g.payload_bytes() > RECORD_BYTES_MAX)
+            let bytes = match &entry.value {
+                Some(Value::Group(group)) => group.payload_bytes(),
+                Some(Value::Consumer(record)) => record.payload_bytes(),
+                Some(Value::Offset(_)) | None => 0,
+            };
+            bytes > RECORD_BYTES_MAX
         });
         if too_large {
             self.in_flight.insert(id, in_flight);
@@ -444,6 +504,7 @@ impl GroupCoordinator {
             let value = entry.value.as_ref().map(|value| match value {
                 Value::Offset(offset) => offset.encode(),
                 Value::Group(group) => group.encode(),
+                Value::Consumer(record) => record.encode(),
             });
             (entry.key.encode(), value)
         };
@@ -472,6 +533,11 @@ impl GroupCoordinator {
                 self.assigned(now, partition, &group, &assignment, outcome);
             }
             (purpose, Err(error)) => self.refuse(purpose, error),
+            (Purpose::Consumer { waiting, .. }, Ok(())) => {
+                for (to, reply) in waiting {
+                    self.reply(to, reply);
+                }
+            }
             (Purpose::Commit { to, answer }, Ok(())) => self.reply(to, GroupReply::Commit(answer)),
             (Purpose::Delete { to, group }, Ok(())) => {
                 self.dying.remove(&group);
@@ -509,6 +575,11 @@ impl GroupCoordinator {
             Purpose::Emptied { leaving: Some((to, mut reply)) } => {
                 *reply = LeaveReply { result: Err(error), members: Vec::new() };
                 self.reply(to, GroupReply::Leave(reply));
+            }
+            Purpose::Consumer { waiting, .. } => {
+                for (to, reply) in waiting {
+                    self.reply(to, reply.refused(error));
+                }
             }
             Purpose::Replaced { to, join, .. } => {
                 let reply = Box::new(JoinReply::refused(join.member, error));
@@ -552,6 +623,10 @@ fn load_into(
                     (GroupKey::Classic(group), None) => {
                         shard.load_group(group, Classic::default());
                         shard.replay(*offset, producer, &key, None);
+                    }
+                    (GroupKey::Consumer { group, what }, Some(value)) => {
+                        let value = ConsumerRecord::decode(what, value)?;
+                        shard.replay_consumer(group, what, Some(&value));
                     }
                     (_, None) => shard.replay(*offset, producer, &key, None),
                     (GroupKey::Other(_), Some(_)) => {}

@@ -5,12 +5,16 @@
 //! There are two ways in, [`Shard::replay`] and [`Shard::marker`], and both take what is in the
 //! log. Loading and live operation use the same two, so memory equals a replay of the log.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
 
+use crate::time::Timestamp;
 use crate::types::{Decision, Offset, ProducerId, TopicPartition};
 
 use super::GroupId;
-use super::classic::Classic;
+use super::classic::{Classic, MemberId};
+use super::consumer::{Alarm, Consumer, ConsumerKey, ConsumerRecord, Unpersisted, apply};
 use super::records::{GroupKey, OffsetValue};
 
 /// An offset and the place of its record in `__consumer_offsets`.
@@ -25,6 +29,14 @@ pub(super) struct Stored {
 pub(super) struct Group {
     /// Its members; one without is what Kafka calls a simple classic group.
     pub(super) classic: Classic,
+    /// Its members, when it is a consumer group; with what is decided and not persisted yet.
+    pub(super) consumer: Option<Arc<Consumer>>,
+    /// What it was before that.
+    pub(super) unpersisted: Option<Box<Unpersisted>>,
+    /// Deadlines of the consumer group's members.
+    pub(super) alarms: BTreeMap<(Alarm, MemberId), Timestamp>,
+    /// Version of the topics when the consumer group last looked at them.
+    pub(super) seen_topics: u64,
     /// Visible to everybody.
     pub(super) committed: BTreeMap<TopicPartition, Stored>,
     /// Producers whose open transactions hold an offset of the partition.
@@ -86,7 +98,23 @@ impl Shard {
             }
             (GroupKey::Offset { group, tp }, None) => self.forget(group, tp),
             (GroupKey::Classic(group), None) => self.forget_group(group),
-            (GroupKey::Classic(_) | GroupKey::Other(_), _) => {}
+            (GroupKey::Consumer { group, what }, None) => self.replay_consumer(group, what, None),
+            (GroupKey::Classic(_) | GroupKey::Other(_) | GroupKey::Consumer { .. }, _) => {}
+        }
+    }
+
+    /// Takes a record about a consumer group.
+    pub(super) fn replay_consumer(
+        &mut self,
+        group: &GroupId,
+        what: &ConsumerKey,
+        value: Option<&ConsumerRecord>,
+    ) {
+        if value.is_some() {
+            apply(&mut self.groups.entry(group.clone()).or_default().consumer, what, value);
+        } else if let Some(found) = self.groups.get_mut(group) {
+            apply(&mut found.consumer, what, None);
+            self.drop_unused(group);
         }
     }
 
@@ -137,7 +165,9 @@ impl Shard {
     /// Forgets a group that holds nothing and nobody.
     pub(super) fn drop_unused(&mut self, group: &GroupId) {
         let unused = |found: &Group| {
-            found.committed.is_empty() && found.open.is_empty() && found.classic.is_idle()
+            let holds_nothing = found.committed.is_empty() && found.open.is_empty();
+            let is_nobodys = found.consumer.is_none() && found.unpersisted.is_none();
+            holds_nothing && is_nobodys && found.classic.is_idle()
         };
         if self.groups.get(group).is_some_and(unused) {
             self.groups.remove(group);

@@ -1,8 +1,8 @@
 //! The records of `__consumer_offsets` that offsets are kept in, byte for byte as Kafka's
 //! `OffsetCommitKey` (types 0 and 1), `OffsetCommitValue` (versions 0 to 4) and
-//! `GroupMetadataKey` (type 2). Spec 9.3.
+//! `GroupMetadataKey` (type 2). Spec 9.3. Those of consumer groups are in [`super::consumer`].
 //!
-//! Persisted: never renumber. Keys of other types belong to consumer, share and streams groups;
+//! Persisted: never renumber. Keys of other types belong to share and streams groups;
 //! they are read as [`GroupKey::Other`] and left alone.
 
 use alloc::sync::Arc;
@@ -13,6 +13,7 @@ use crate::codec::{Reader, RecordFault, put_compact_string, put_string, put_uvar
 use crate::types::{Offset, TopicId, TopicPartition};
 
 use super::GroupId;
+use super::consumer::ConsumerKey;
 
 /// Key type of an offset commit as old brokers wrote it; the fields are those of type 1.
 const OFFSET_COMMIT_LEGACY: i16 = 0;
@@ -37,6 +38,13 @@ pub enum GroupKey {
     },
     /// A classic group's members; a null value says that the group is gone.
     Classic(GroupId),
+    /// Something about a consumer group.
+    Consumer {
+        /// The group.
+        group: GroupId,
+        /// What.
+        what: ConsumerKey,
+    },
     /// Something this release keeps no memory of, with its type.
     Other(i16),
 }
@@ -59,6 +67,13 @@ impl GroupKey {
                 out.put_i16(GROUP_METADATA);
                 put_string(&mut out, group);
             }
+            Self::Consumer { group, what } => {
+                out.put_i16(what.kind());
+                put_string(&mut out, group);
+                if let Some(text) = what.text() {
+                    put_string(&mut out, text);
+                }
+            }
             Self::Other(kind) => out.put_i16(*kind),
         }
         out.freeze()
@@ -76,6 +91,10 @@ impl GroupKey {
                 tp: TopicPartition::new(reader.string()?, reader.i32()?),
             },
             GROUP_METADATA => Self::Classic(Arc::from(reader.string()?)),
+            kind if ConsumerKey::is_kind(kind) => {
+                let group = Arc::from(reader.string()?);
+                Self::Consumer { group, what: ConsumerKey::read(kind, &mut reader)? }
+            }
             other => Self::Other(other),
         })
     }
@@ -223,7 +242,7 @@ mod tests {
         let key = GroupKey::Classic(Arc::from("g"));
         assert_eq!(&key.encode()[..], b"\x00\x02\x00\x01g");
         assert_eq!(GroupKey::decode(b"\x00\x02\x00\x01g"), Ok(key));
-        assert_eq!(GroupKey::decode(b"\x00\x05whatever"), Ok(GroupKey::Other(5)));
+        assert_eq!(GroupKey::decode(b"\x00\x09whatever"), Ok(GroupKey::Other(9)));
     }
 
     #[test]

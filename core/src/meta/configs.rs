@@ -1,6 +1,8 @@
 //! The settings of topics: Kafka 4.4.0's names, types, bounds, defaults and broker synonyms
 //! (`LogConfig`, `ServerTopicConfigSynonyms`).
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::MetaError;
@@ -34,6 +36,8 @@ pub struct TopicConfig {
     pub default: &'static str,
     /// The broker setting that a topic without a value of its own takes.
     pub broker_synonym: Option<&'static str>,
+    /// What it is for.
+    pub doc: &'static str,
 }
 
 const INT_MAX: i64 = i32::MAX as i64;
@@ -51,51 +55,85 @@ const fn row(
     kind: ConfigKind,
     default: &'static str,
     synonym: &'static str,
+    doc: &'static str,
 ) -> TopicConfig {
     let broker_synonym = if synonym.is_empty() { None } else { Some(synonym) };
-    TopicConfig { name, kind, default, broker_synonym }
+    TopicConfig { name, kind, default, broker_synonym, doc }
 }
 
 /// Every setting of topics, by name.
 #[rustfmt::skip] // a table
 pub const TOPIC_CONFIGS: &[TopicConfig] = &[
-    row("cleanup.policy", Words(POLICIES), "delete", "log.cleanup.policy"),
-    row("compression.gzip.level", Int(-1, 9), "-1", "compression.gzip.level"),
-    row("compression.lz4.level", Int(1, 17), "9", "compression.lz4.level"),
-    row("compression.type", Word(CODECS), "producer", "compression.type"),
-    row("compression.zstd.level", Int(-131_072, 22), "3", "compression.zstd.level"),
-    row("delete.retention.ms", Int(0, LONG_MAX), "86400000", "log.cleaner.delete.retention.ms"),
-    row("errors.deadletterqueue.group.enable", Bool, "false", ""),
-    row("file.delete.delay.ms", Int(0, LONG_MAX), "60000", "log.segment.delete.delay.ms"),
-    row("flush.messages", Int(1, LONG_MAX), FOREVER, "log.flush.interval.messages"),
-    row("flush.ms", Int(0, LONG_MAX), FOREVER, "log.flush.interval.ms"),
-    row("follower.replication.throttled.replicas", Throttle, "", ""),
-    row("index.interval.bytes", Int(0, INT_MAX), "4096", "log.index.interval.bytes"),
-    row("leader.replication.throttled.replicas", Throttle, "", ""),
-    row("local.retention.bytes", Int(-2, LONG_MAX), "-2", "log.local.retention.bytes"),
-    row("local.retention.ms", Int(-2, LONG_MAX), "-2", "log.local.retention.ms"),
-    row("max.compaction.lag.ms", Int(1, LONG_MAX), FOREVER, "log.cleaner.max.compaction.lag.ms"),
-    row("max.decompressed.message.bytes", Int(1, 2_147_483_639), "2147483639", "max.decompressed.message.bytes"),
-    row("max.message.bytes", Int(0, INT_MAX), "1048588", "message.max.bytes"),
-    row("message.timestamp.after.max.ms", Int(0, LONG_MAX), "3600000", "log.message.timestamp.after.max.ms"),
-    row("message.timestamp.before.max.ms", Int(0, LONG_MAX), FOREVER, "log.message.timestamp.before.max.ms"),
-    row("message.timestamp.type", Word(TIMESTAMPS), "CreateTime", "log.message.timestamp.type"),
-    row("min.cleanable.dirty.ratio", Ratio, "0.5", "log.cleaner.min.cleanable.ratio"),
-    row("min.compaction.lag.ms", Int(0, LONG_MAX), "0", "log.cleaner.min.compaction.lag.ms"),
-    row("min.insync.replicas", Int(1, INT_MAX), "1", "min.insync.replicas"),
-    row("preallocate", Bool, "false", "log.preallocate"),
-    row("remote.copy.lag.bytes", Int(-1, LONG_MAX), "-1", ""),
-    row("remote.copy.lag.ms", Int(-1, LONG_MAX), "0", ""),
-    row("remote.log.copy.disable", Bool, "false", ""),
-    row("remote.log.delete.on.disable", Bool, "false", ""),
-    row("remote.storage.enable", Bool, "false", ""),
-    row("retention.bytes", Int(i64::MIN, LONG_MAX), "-1", "log.retention.bytes"),
-    row("retention.ms", Int(-1, LONG_MAX), WEEK_MS, "log.retention.ms"),
-    row("segment.bytes", Int(1_048_576, INT_MAX), "1073741824", "log.segment.bytes"),
-    row("segment.index.bytes", Int(4, INT_MAX), "10485760", "log.index.size.max.bytes"),
-    row("segment.jitter.ms", Int(0, LONG_MAX), "0", "log.roll.jitter.ms"),
-    row("segment.ms", Int(1, LONG_MAX), WEEK_MS, "log.roll.ms"),
-    row("unclean.leader.election.enable", Bool, "false", "unclean.leader.election.enable"),
+    row("cleanup.policy", Words(POLICIES), "delete", "log.cleanup.policy", "What happens to old records: delete, compact, both, or neither."),
+    row("compression.gzip.level", Int(-1, 9), "-1", "compression.gzip.level", "Level of gzip when compression.type is gzip."),
+    row("compression.lz4.level", Int(1, 17), "9", "compression.lz4.level", "Level of lz4 when compression.type is lz4."),
+    row("compression.type", Word(CODECS), "producer", "compression.type", "How batches are stored: as the producer sent them, or in one codec."),
+    row("compression.zstd.level", Int(-131_072, 22), "3", "compression.zstd.level", "Level of zstd when compression.type is zstd."),
+    row("delete.retention.ms", Int(0, LONG_MAX), "86400000", "log.cleaner.delete.retention.ms", "How long a compacted topic keeps its tombstones, in ms."),
+    row("errors.deadletterqueue.group.enable", Bool, "false", "", "Whether share groups may put undeliverable records here."),
+    row("file.delete.delay.ms", Int(0, LONG_MAX), "60000", "log.segment.delete.delay.ms", "How long the files of a removed segment stay, in ms."),
+    row("flush.messages", Int(1, LONG_MAX), FOREVER, "log.flush.interval.messages", "Records between forced syncs of the log."),
+    row("flush.ms", Int(0, LONG_MAX), FOREVER, "log.flush.interval.ms", "Time between forced syncs of the log, in ms."),
+    row("follower.replication.throttled.replicas", Throttle, "", "", "Replicas whose followers are throttled."),
+    row("index.interval.bytes", Int(0, INT_MAX), "4096", "log.index.interval.bytes", "Bytes of records between two entries of an index."),
+    row("leader.replication.throttled.replicas", Throttle, "", "", "Replicas whose leaders are throttled."),
+    row("local.retention.bytes", Int(-2, LONG_MAX), "-2", "log.local.retention.bytes", "Bytes of a tiered log that stay local; -2 for retention.bytes."),
+    row("local.retention.ms", Int(-2, LONG_MAX), "-2", "log.local.retention.ms", "Age up to which a tiered log stays local, in ms; -2 for retention.ms."),
+    row("max.compaction.lag.ms", Int(1, LONG_MAX), FOREVER, "log.cleaner.max.compaction.lag.ms", "How long a record may wait for compaction, in ms."),
+    row("max.decompressed.message.bytes", Int(1, 2_147_483_639), "2147483639", "max.decompressed.message.bytes", "Largest record of a compressed batch, in bytes once decompressed."),
+    row("max.message.bytes", Int(0, INT_MAX), "1048588", "message.max.bytes", "Largest record batch, in bytes."),
+    row("message.timestamp.after.max.ms", Int(0, LONG_MAX), "3600000", "log.message.timestamp.after.max.ms", "How far a record's timestamp may lie after the broker's clock, in ms."),
+    row("message.timestamp.before.max.ms", Int(0, LONG_MAX), FOREVER, "log.message.timestamp.before.max.ms", "How far a record's timestamp may lie before the broker's clock, in ms."),
+    row("message.timestamp.type", Word(TIMESTAMPS), "CreateTime", "log.message.timestamp.type", "Whose timestamps the log keeps: the producer's or the broker's."),
+    row("min.cleanable.dirty.ratio", Ratio, "0.5", "log.cleaner.min.cleanable.ratio", "Share of a log that is not compacted before it is compacted again."),
+    row("min.compaction.lag.ms", Int(0, LONG_MAX), "0", "log.cleaner.min.compaction.lag.ms", "How long a record is safe from compaction, in ms."),
+    row("min.insync.replicas", Int(1, INT_MAX), "1", "min.insync.replicas", "Replicas that must have a record before acks=all is answered."),
+    row("preallocate", Bool, "false", "log.preallocate", "Whether segment files are created at their full size."),
+    row("remote.copy.lag.bytes", Int(-1, LONG_MAX), "-1", "", "Newer bytes behind which a segment may be copied to the remote tier."),
+    row("remote.copy.lag.ms", Int(-1, LONG_MAX), "0", "", "Age at which a segment may be copied to the remote tier, in ms."),
+    row("remote.log.copy.disable", Bool, "false", "", "Whether nothing more is copied to the remote tier."),
+    row("remote.log.delete.on.disable", Bool, "false", "", "Whether the remote tier is emptied when it is switched off."),
+    row("remote.storage.enable", Bool, "false", "", "Whether old segments go to a remote tier."),
+    row("retention.bytes", Int(i64::MIN, LONG_MAX), "-1", "log.retention.bytes", "Size above which the oldest segments may be deleted, in bytes; -1 for none."),
+    row("retention.ms", Int(-1, LONG_MAX), WEEK_MS, "log.retention.ms", "Age at which records may be deleted, in ms; -1 keeps them."),
+    row("segment.bytes", Int(1_048_576, INT_MAX), "1073741824", "log.segment.bytes", "Size at which a segment is closed, in bytes."),
+    row("segment.index.bytes", Int(4, INT_MAX), "10485760", "log.index.size.max.bytes", "Size at which an index is full and its segment is closed, in bytes."),
+    row("segment.jitter.ms", Int(0, LONG_MAX), "0", "log.roll.jitter.ms", "Spread of the age at which segments are closed, in ms."),
+    row("segment.ms", Int(1, LONG_MAX), WEEK_MS, "log.roll.ms", "Age at which a segment is closed, in ms."),
+    row("unclean.leader.election.enable", Bool, "false", "unclean.leader.election.enable", "Whether a replica that lacks acknowledged records may lead."),
+];
+
+/// Settings that are kept, told and checked, and that nothing acts upon: what they are for is not
+/// built, or does not exist on one node. Sorted.
+pub const TOPIC_PENDING: &[&str] = &[
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.type",
+    "compression.zstd.level",
+    "delete.retention.ms",
+    "errors.deadletterqueue.group.enable",
+    "file.delete.delay.ms",
+    "flush.messages",
+    "flush.ms",
+    "follower.replication.throttled.replicas",
+    "index.interval.bytes",
+    "leader.replication.throttled.replicas",
+    "local.retention.bytes",
+    "local.retention.ms",
+    "max.compaction.lag.ms",
+    "max.decompressed.message.bytes",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "min.insync.replicas",
+    "preallocate",
+    "remote.copy.lag.bytes",
+    "remote.copy.lag.ms",
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "remote.storage.enable",
+    "segment.index.bytes",
+    "segment.jitter.ms",
+    "unclean.leader.election.enable",
 ];
 
 /// The setting of a name.
@@ -105,25 +143,90 @@ pub fn topic_config(name: &str) -> Option<&'static TopicConfig> {
 }
 
 impl TopicConfig {
+    /// Whether its value is a list, to which words can be added.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        matches!(self.kind, Words(_) | Throttle)
+    }
+
+    /// The values it may have, for people.
+    #[must_use]
+    pub fn values(&self) -> String {
+        match self.kind {
+            Bool => String::from("true, false"),
+            Int(min, LONG_MAX) if min == i64::MIN => String::from("a number"),
+            Int(min, LONG_MAX) => format!("at least {min}"),
+            Int(min, max) => format!("{min} to {max}"),
+            Word(words) => words.join(", "),
+            Words(words) => format!("list of {}", words.join(", ")),
+            Ratio => String::from("0 to 1"),
+            Throttle => String::from("list of partition:node, or *"),
+        }
+    }
+
+    /// Kafka's number of its type (`ConfigDef.Type` as DescribeConfigs tells it).
+    #[must_use]
+    pub const fn type_id(&self) -> i8 {
+        match self.kind {
+            Bool => 1,
+            Word(_) => 2,
+            Int(_, max) if max <= INT_MAX => 3,
+            Int(..) => 5,
+            Ratio => 6,
+            Words(_) | Throttle => 7,
+        }
+    }
+
     /// Checks a value as Kafka does: surrounding blanks do not count.
     ///
     /// # Errors
     /// [`MetaError::InvalidConfig`] when it is not of the setting's type or out of bounds.
     pub fn check(&self, value: &str) -> Result<(), MetaError> {
         let value = value.trim();
-        let fits = match self.kind {
-            Bool => value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false"),
-            Int(min, max) => value.parse::<i64>().is_ok_and(|n| {
-                // 0 is no level of gzip, the only number with a hole in its bounds.
-                (min..=max).contains(&n) && !(self.name == "compression.gzip.level" && n == 0)
-            }),
-            Word(words) => words.contains(&value),
-            Words(words) => value.is_empty() || words_are_in(value, words),
-            Ratio => parts_per_million(value).is_some(),
-            Throttle => value.is_empty() || value == "*" || value.split(',').all(is_pair),
-        };
-        if fits { Ok(()) } else { Err(invalid(self.name, "not a value of its type and bounds")) }
+        let Some(wrong) = self.fault(value) else { return Ok(()) };
+        let message = format!("Invalid value {value} for configuration {}: {wrong}", self.name);
+        Err(MetaError::Config(message.into()))
     }
+
+    /// What is wrong with a value, in Kafka's words.
+    fn fault(&self, value: &str) -> Option<String> {
+        let wrong = |fits: bool, why: &str| (!fits).then(|| String::from(why));
+        match self.kind {
+            Bool => {
+                let fits =
+                    value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false");
+                wrong(fits, "Expected value to be either true or false")
+            }
+            Int(min, max) => match value.parse::<i64>() {
+                Err(_) if max <= INT_MAX => wrong(false, "Not a number of type INT"),
+                Err(_) => wrong(false, "Not a number of type LONG"),
+                // 0 is no level of gzip, the only number with a hole in its bounds.
+                Ok(0) if self.name == "compression.gzip.level" => {
+                    wrong(false, "Value must be between 1 and 9 or equal to -1")
+                }
+                Ok(number) if number < min => Some(format!("Value must be at least {min}")),
+                Ok(number) if number > max => Some(format!("Value must be no more than {max}")),
+                Ok(_) => None,
+            },
+            Word(words) => (!words.contains(&value)).then(|| one_of(words)),
+            Words(words) => {
+                (!value.is_empty() && !words_are_in(value, words)).then(|| one_of(words))
+            }
+            Ratio => wrong(parts_per_million(value).is_some(), "Value must be between 0 and 1"),
+            Throttle => {
+                let fits = value.is_empty() || value == "*" || value.split(',').all(is_pair);
+                wrong(
+                    fits,
+                    "must be the literal '*' or a list of replicas in the form \
+                             [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+                )
+            }
+        }
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    format!("String must be one of: {}", words.join(", "))
 }
 
 /// Words that are there twice count once.

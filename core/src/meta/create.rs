@@ -301,13 +301,22 @@ fn check_configs(
         let Some(value) = value else {
             return Err(invalid(name, "null is not supported for topic configs"));
         };
-        let config =
-            topic_config(name).ok_or_else(|| invalid(name, "unknown topic config name"))?;
+        configs.insert(Arc::from(name.as_str()), Arc::from(value.as_str()));
+    }
+    check_settings(&configs)?;
+    Ok(configs)
+}
+
+/// Kafka's rules for a topic's own settings, each and together (`LogConfig.validate`).
+pub(super) fn check_settings(configs: &BTreeMap<Arc<str>, Arc<str>>) -> Result<(), MetaError> {
+    for (name, value) in configs {
+        let config = topic_config(name).ok_or_else(|| {
+            MetaError::Config(alloc::format!("Unknown topic config name: {name}").into())
+        })?;
         config.check(value)?;
-        if name == "remote.storage.enable" && value.trim().eq_ignore_ascii_case("true") {
+        if &**name == "remote.storage.enable" && value.trim().eq_ignore_ascii_case("true") {
             return Err(invalid(name, "tiered storage is disabled in the broker"));
         }
-        configs.insert(Arc::from(name.as_str()), Arc::from(value.as_str()));
     }
     let number = |name: &str, default: i64| {
         configs.get(name).and_then(|value| value.trim().parse::<i64>().ok()).unwrap_or(default)
@@ -315,5 +324,5 @@ fn check_configs(
     if number("min.compaction.lag.ms", 0) > number("max.compaction.lag.ms", i64::MAX) {
         return Err(invalid("max.compaction.lag.ms", "less than min.compaction.lag.ms"));
     }
-    Ok(configs)
+    Ok(())
 }

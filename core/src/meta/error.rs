@@ -23,7 +23,7 @@ pub enum MetaError {
     #[error("the topic is internal")]
     Internal,
     /// There is no topic of this name, or it is being deleted.
-    #[error("there is no such topic")]
+    #[error("This server does not host this topic-partition.")]
     UnknownTopic,
     /// There is no topic of this id, or it is being deleted.
     #[error("there is no topic of this id")]
@@ -51,6 +51,15 @@ pub enum MetaError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A change of settings that does not go together with what they are; the words are Kafka's.
+    #[error("{0}")]
+    Config(Arc<str>),
+    /// A number of partitions that is no increase; the words are Kafka's.
+    #[error("{0}")]
+    PartitionCount(Arc<str>),
+    /// Other assignments than partitions; the words are Kafka's.
+    #[error("{0}")]
+    PartitionAssignment(Arc<str>),
     /// All producer ids were given out.
     #[error("there are no producer ids left")]
     ProducerIdsExhausted,

@@ -9,6 +9,9 @@ use crate::types::Offset;
 /// The feature that gates transactions (KIP-890): 0, 1 or 2.
 pub const TRANSACTION_VERSION: &str = "transaction.version";
 
+/// The feature that gates consumer groups (KIP-848): 0 or 1.
+pub const GROUP_VERSION: &str = "group.version";
+
 /// A feature that this release knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SupportedFeature {
@@ -30,7 +33,7 @@ const fn feature(name: &'static str, min: i16, max: i16, initial: i16) -> Suppor
 pub const SUPPORTED: &[SupportedFeature] = &[
     feature("metadata.version", 7, 33, 33),
     feature("eligible.leader.replicas.version", 0, 1, 1),
-    feature("group.version", 0, 1, 1),
+    feature(GROUP_VERSION, 0, 1, 1),
     feature("kraft.version", 0, 1, 0),
     feature("share.version", 0, 2, 2),
     feature("streams.version", 0, 1, 1),

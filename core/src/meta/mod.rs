@@ -8,9 +8,11 @@
 //! * The records of one plan are appended in one batch, so that they are persisted together.
 //! * A block of producer ids is handed out once, in the life that planned it (P32).
 
+mod alter;
 mod cluster;
 mod configs;
 mod create;
+mod describe;
 mod error;
 mod features;
 pub mod fuzz;
@@ -29,11 +31,17 @@ use bytes::Bytes;
 use self::records::MetaRecord;
 use crate::types::{Offset, PartitionId, ProducerId, TopicId, TopicName, TopicPartition};
 
+pub use self::alter::{AlterOp, AlterOpKind, BrokerPlan, NewPartitions};
 pub use self::cluster::CLUSTER_ID_CONFIG;
-pub use self::configs::{ConfigKind, TOPIC_CONFIGS, TopicConfig, TopicSettings, topic_config};
+pub use self::configs::{
+    ConfigKind, TOPIC_CONFIGS, TOPIC_PENDING, TopicConfig, TopicSettings, topic_config,
+};
 pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec, check_topic_name};
+pub use self::describe::{ConfigSource, Described, Synonym};
 pub use self::error::MetaError;
-pub use self::features::{Features, SUPPORTED, SupportedFeature, TRANSACTION_VERSION};
+pub use self::features::{
+    Features, GROUP_VERSION, SUPPORTED, SupportedFeature, TRANSACTION_VERSION,
+};
 pub use self::ids::IdSource;
 
 /// Producer ids in one block.
@@ -58,8 +66,9 @@ pub struct MetaConfig {
     pub transaction_version: i16,
     /// Names the log directory in registrations and partitions; 0 is none in particular.
     pub directory_id: u128,
-    /// Broker settings that topics fall back to, by the broker's names, checked.
-    pub topic_defaults: BTreeMap<Arc<str>, Arc<str>>,
+    /// The broker's settings that differ from their defaults, checked; what is given in hours or
+    /// minutes stands in ms.
+    pub static_configs: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Default for MetaConfig {
@@ -71,7 +80,7 @@ impl Default for MetaConfig {
             num_partitions: 1,
             transaction_version: 2,
             directory_id: 0,
-            topic_defaults: BTreeMap::new(),
+            static_configs: BTreeMap::new(),
         }
     }
 }
@@ -120,6 +129,8 @@ pub enum MetaChange {
         /// The topic.
         name: TopicName,
     },
+    /// A dynamic setting of this broker changed.
+    BrokerConfigChanged,
     /// A block of producer ids that this life planned may be given out.
     ProducerIds {
         /// The first.
@@ -150,6 +161,8 @@ pub struct Meta {
     ids: IdSource,
     topics: BTreeMap<TopicName, Topic>,
     by_id: BTreeMap<TopicId, TopicName>,
+    /// Dynamic settings of all brokers, and of this one.
+    cluster_configs: BTreeMap<Arc<str>, Arc<str>>,
     broker_configs: BTreeMap<Arc<str>, Arc<str>>,
     features: BTreeMap<Arc<str>, i16>,
     features_epoch: Offset,
@@ -175,6 +188,7 @@ impl Meta {
             ids,
             topics: BTreeMap::new(),
             by_id: BTreeMap::new(),
+            cluster_configs: BTreeMap::new(),
             broker_configs: BTreeMap::new(),
             features: BTreeMap::new(),
             features_epoch: -1,
@@ -255,7 +269,12 @@ impl Meta {
                 let name = topic.name.clone();
                 (&mut topic.configs, MetaChange::TopicConfigChanged { name })
             }
-            CONFIG_OF_BROKER => (&mut self.broker_configs, MetaChange::Other),
+            CONFIG_OF_BROKER if resource.is_empty() => {
+                (&mut self.cluster_configs, MetaChange::BrokerConfigChanged)
+            }
+            CONFIG_OF_BROKER if self.is_this_broker(resource) => {
+                (&mut self.broker_configs, MetaChange::BrokerConfigChanged)
+            }
             _ => return MetaChange::Other,
         };
         match value {
@@ -401,26 +420,16 @@ impl Meta {
             .then_some(PartitionId { topic_id: topic.id, partition: tp.partition })
     }
 
-    /// The text of a topic's setting: its own, else the broker's, else the default.
-    #[must_use]
-    pub fn config_value<'a>(&'a self, topic: &'a Topic, config: &TopicConfig) -> &'a str {
-        self.given_value(topic, config).unwrap_or(config.default)
-    }
-
-    fn given_value<'a>(&'a self, topic: &'a Topic, config: &TopicConfig) -> Option<&'a str> {
-        let own = topic.configs.get(config.name);
-        let of_broker = || {
-            let synonym = config.broker_synonym?;
-            let dynamic = self.broker_configs.get(synonym);
-            dynamic.or_else(|| self.config.topic_defaults.get(synonym))
-        };
-        own.or_else(of_broker).map(|value| &**value)
-    }
-
     /// A topic's settings, typed; what the node makes the partition's log settings of.
     #[must_use]
     pub fn settings(&self, topic: &Topic) -> TopicSettings {
         TopicSettings::read(|config| self.given_value(topic, config))
+    }
+
+    /// The record that moves a feature to a level.
+    #[must_use]
+    pub fn plan_feature(&self, name: &str, level: i16) -> Bytes {
+        MetaRecord::FeatureLevel { name: Arc::from(name), level }.encode()
     }
 
     /// Features as ApiVersions tells of them.

@@ -203,10 +203,10 @@ fn settings_are_checked_and_typed() {
 
 #[test]
 fn a_topic_without_a_value_takes_the_brokers_and_then_the_default() {
-    let topic_defaults = [("message.max.bytes", "777"), ("log.message.timestamp.type", "nonsense")];
-    let topic_defaults =
-        topic_defaults.map(|(name, value)| (Arc::from(name), Arc::from(value))).into();
-    let config = MetaConfig { topic_defaults, ..MetaConfig::default() };
+    let static_configs = [("message.max.bytes", "777"), ("log.message.timestamp.type", "nonsense")];
+    let static_configs =
+        static_configs.map(|(name, value)| (Arc::from(name), Arc::from(value))).into();
+    let config = MetaConfig { static_configs, ..MetaConfig::default() };
     let (mut meta, mut log) = (Meta::new(config, IdSource::new(1)), vec![]);
     create(&mut meta, &mut log, &TopicSpec::named("t"));
     let settings = meta.settings(meta.topic("t").unwrap());

@@ -256,6 +256,7 @@ impl Node {
         let (id, topic) = (partition.id(), partition.topic().clone());
         let start = partition.log_start();
         self.partitions.insert(id, partition);
+        self.set_segment_limits(id);
         match topic.topic.as_str() {
             TRANSACTION_STATE_TOPIC => {
                 self.txn.load(self.now, topic.partition, epoch);

@@ -1,11 +1,8 @@
-//! Old records: which log is cleaned next, and what retention takes (spec 8.8, 8.9;
-//! `LogCleanerManager`, `LogManager.cleanupLogs`).
+//! Which log is cleaned next (spec 8.9; `LogCleanerManager`).
 
 use super::Node;
-use super::completion::Completion;
 use super::timers::Timer;
 use crate::clean::CleanPlan;
-use crate::mark;
 use crate::partition::{AbortedTxn, LogConfig, Partition};
 use crate::store::Cleanable;
 use crate::types::{Offset, PartitionId};
@@ -14,15 +11,9 @@ use crate::types::{Offset, PartitionId};
 const ONE: u64 = 1_000_000;
 
 impl Node {
-    /// Begins to look for old records from time to time.
+    /// Begins to look for logs to clean from time to time.
     pub(super) fn start_cleaning(&mut self) {
-        self.plan_retention();
         self.plan_cleaning(false);
-    }
-
-    fn plan_retention(&mut self) {
-        let interval = u64::try_from(self.config.log_retention_check_interval_ms).unwrap_or(1);
-        self.timers.set(self.now.at.after_ms(interval), Timer::Retention);
     }
 
     /// The next look for a log to clean: at once after one was cleaned, as there may be more.
@@ -37,33 +28,6 @@ impl Node {
             self.timers.cancel(before, Timer::Clean);
         }
         self.timers.set(at, Timer::Clean);
-    }
-
-    /// Lets go of what is older, or more, than its topic keeps. The metadata log keeps all.
-    pub(super) fn apply_retention(&mut self) {
-        let now_ms = self.now.wall_ms;
-        let due: alloc::vec::Vec<(PartitionId, Offset)> = self
-            .partitions
-            .values()
-            .filter(|partition| {
-                partition.config().deleted && partition.id() != PartitionId::METADATA
-            })
-            .filter_map(|partition| {
-                let LogConfig { retention_ms, retention_bytes, .. } = *partition.config();
-                let id = partition.id();
-                let start =
-                    self.store.retention_start(id, now_ms, retention_ms, retention_bytes)?;
-                let start = start.min(partition.high_watermark());
-                (start > partition.log_start()).then_some((id, start))
-            })
-            .collect();
-        for (partition, offset) in due {
-            mark!(RetentionPassed);
-            self.split_large_turn();
-            self.store.move_log_start(partition, offset);
-            self.when_persisted(Completion::LogStart { partition, offset, waiting: None });
-        }
-        self.plan_retention();
     }
 
     /// Begins with the log that has the largest dirty part, if one has enough.
@@ -133,13 +97,6 @@ impl Node {
 
     pub(super) fn cleaning_ended(&mut self, done: bool) {
         self.plan_cleaning(done);
-    }
-
-    /// Tells the store of a log what its topic says of segments.
-    pub(super) fn apply_segment_limits(&mut self, id: PartitionId) {
-        let Some(partition) = self.partitions.get(&id) else { return };
-        let (segment_bytes, segment_ms) = self.segment_limits(partition.config());
-        self.store.set_segment_limits(id, segment_bytes, segment_ms);
     }
 
     /// How large (bytes) and how old (ms) the segments of a log become.

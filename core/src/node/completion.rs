@@ -23,10 +23,12 @@ pub(crate) enum Completion {
     GroupLog { append: group::AppendId, base_offset: Offset },
     /// Records of the metadata log are on disk: the image may follow.
     Metadata { records: Vec<Bytes>, base_offset: Offset },
+    /// A change of settings or partition counts is on disk; behind its `Metadata`.
+    Change { request: RequestId },
     /// A marker is on disk.
     Marker { partition: PartitionId, marker: Marker, reply: MarkerReply },
     /// A new log exists on disk.
     LogCreated { partition: PartitionId },
-    /// A log start is on disk that retention moved, or this part of a DeleteRecords.
-    LogStart { partition: PartitionId, offset: Offset, waiting: Option<(RequestId, usize)> },
+    /// A log start is on disk that retention set, or a part of a DeleteRecords.
+    LogStart { partition: PartitionId, offset: Offset, request: Option<(RequestId, usize)> },
 }

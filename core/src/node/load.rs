@@ -105,8 +105,10 @@ impl Node {
         match loading {
             Loading::Metadata => {
                 self.boot.metadata_read = true;
+                self.tell_groups_all();
                 let level = self.meta.feature_level(crate::meta::TRANSACTION_VERSION);
                 self.txn.set_transaction_version(level);
+                self.broker_configs_changed();
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {

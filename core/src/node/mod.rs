@@ -10,12 +10,14 @@
 mod boot;
 mod cleaning;
 mod completion;
+mod configs;
 mod effects;
 #[cfg(test)]
 mod group_tests;
 mod load;
 mod message;
 mod parked;
+mod retention;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -51,7 +53,11 @@ use crate::types::PartitionId;
 /// A broker.
 #[derive(Clone, Debug)]
 pub struct Node {
+    /// The settings that hold: those of the start, and the dynamic ones over them.
     pub(crate) config: BrokerConfig,
+    static_config: BrokerConfig,
+    /// A change of settings or partition counts is being written.
+    changing: bool,
     pub(crate) now: Now,
     phase: Phase,
     boot: Boot,
@@ -98,6 +104,8 @@ impl Node {
             after_change: Vec::new(),
             next_verify: 0,
             cleaning_at: None,
+            changing: false,
+            static_config: config.clone(),
             config,
         }
     }

@@ -14,6 +14,8 @@ use crate::wire::Request;
 pub(crate) struct AfterChange {
     context: Context,
     created: Vec<TopicName>,
+    /// It waits for a change that is under way.
+    change: bool,
     deleted: Vec<TopicId>,
     then: Then,
 }
@@ -37,26 +39,37 @@ impl Node {
         topics: Vec<TopicName>,
     ) {
         let then = Then::Resume(Box::new(request));
-        self.after_change.push(AfterChange { context, created: topics, deleted: Vec::new(), then });
+        let (created, deleted) = (topics, Vec::new());
+        self.after_change.push(AfterChange { context, created, change: false, deleted, then });
+    }
+
+    /// Parks a request until the change that is under way is persisted or failed.
+    pub(crate) fn after_the_change(&mut self, context: Context, request: Request) {
+        let then = Then::Resume(Box::new(request));
+        let (created, deleted) = (Vec::new(), Vec::new());
+        self.after_change.push(AfterChange { context, created, change: true, deleted, then });
     }
 
     /// Answers a CreateTopics when its topics are decided.
     pub(crate) fn when_created(&mut self, context: Context, topics: Vec<TopicName>) {
         let (created, deleted) = (topics, Vec::new());
-        self.after_change.push(AfterChange { context, created, deleted, then: Then::Created });
+        let then = Then::Created;
+        self.after_change.push(AfterChange { context, created, change: false, deleted, then });
     }
 
     /// Answers a DeleteTopics when its topics are decided.
     pub(crate) fn when_deleted(&mut self, context: Context, topics: Vec<TopicId>) {
         let (created, deleted) = (Vec::new(), topics);
-        self.after_change.push(AfterChange { context, created, deleted, then: Then::Deleted });
+        let then = Then::Deleted;
+        self.after_change.push(AfterChange { context, created, change: false, deleted, then });
     }
 
     /// Takes up the requests whose topics are decided.
     pub(super) fn topics_changed(&mut self) {
-        let meta = &self.meta;
+        let (meta, changing) = (&self.meta, self.changing);
         let is_open = |waiting: &AfterChange| {
-            waiting.created.iter().any(|topic| meta.is_being_created(topic.as_str()))
+            (waiting.change && changing)
+                || waiting.created.iter().any(|topic| meta.is_being_created(topic.as_str()))
                 || waiting.deleted.iter().any(|topic| meta.is_being_deleted(*topic))
         };
         let (parked, ready): (Vec<_>, Vec<_>) =

@@ -1,13 +1,14 @@
 //! The broker's settings as each machine wants them.
 
 use alloc::collections::BTreeMap;
+use alloc::string::ToString;
 use alloc::sync::Arc;
 
 use super::Node;
 use crate::batch::{Compression, TimestampType};
-use crate::config::{BrokerConfig, Durability};
-use crate::group::GroupConfig;
-use crate::meta::{MetaConfig, TOPIC_CONFIGS, TopicSettings};
+use crate::config::{BrokerConfig, Durability, PROPERTIES};
+use crate::group::{ConsumerConfig, GroupConfig};
+use crate::meta::{MetaConfig, TopicSettings};
 use crate::partition::LogConfig;
 use crate::store::{self, StoreConfig};
 use crate::txn::TxnConfig;
@@ -43,7 +44,19 @@ pub(super) fn group(config: &BrokerConfig) -> GroupConfig {
         session_timeout_min_ms: config.group_min_session_timeout_ms,
         session_timeout_max_ms: config.group_max_session_timeout_ms,
         members_max: usize::try_from(config.group_max_size).unwrap_or(0),
+        consumer: consumer(config),
         entropy: config.entropy,
+    }
+}
+
+fn consumer(config: &BrokerConfig) -> ConsumerConfig {
+    ConsumerConfig {
+        session_timeout_ms: config.group_consumer_session_timeout_ms,
+        heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms,
+        members_max: usize::try_from(config.group_consumer_max_size).unwrap_or(0),
+        assignment_interval_ms: config.group_consumer_assignment_interval_ms,
+        regex_refresh_interval_ms: config.group_consumer_regex_refresh_interval_ms,
+        migration: config.group_consumer_migration_policy,
     }
 }
 
@@ -61,19 +74,30 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
     }
 }
 
-pub(super) fn meta(config: &BrokerConfig) -> MetaConfig {
-    let mut topic_defaults: BTreeMap<Arc<str>, Arc<str>> = TOPIC_CONFIGS
+/// The settings that differ from their defaults. Times that can be given in several units stand
+/// under the name in ms, which is the one that topics fall back to.
+fn static_configs(config: &BrokerConfig) -> BTreeMap<Arc<str>, Arc<str>> {
+    let defaults = BrokerConfig::default();
+    let mut given: BTreeMap<Arc<str>, Arc<str>> = PROPERTIES
         .iter()
-        .filter_map(|topic| topic.broker_synonym)
-        .filter_map(|name| Some((Arc::from(name), Arc::from(config.get(name)?.as_str()))))
+        .filter_map(|property| Some((property, config.get(property.name)?)))
+        .filter(|(property, value)| *value != property.default)
+        .map(|(property, value)| (Arc::from(property.name), Arc::from(value.as_str())))
         .collect();
-    // Given in one of several units.
-    for (name, ms) in [
-        ("log.retention.ms", config.effective_log_retention_ms()),
-        ("log.roll.ms", config.effective_log_roll_ms()),
-    ] {
-        topic_defaults.insert(Arc::from(name), Arc::from(alloc::format!("{ms}")));
+    let in_ms = [
+        ("log.retention.ms", BrokerConfig::effective_log_retention_ms as fn(&BrokerConfig) -> i64),
+        ("log.roll.ms", BrokerConfig::effective_log_roll_ms),
+    ];
+    for (name, ms) in in_ms {
+        if ms(config) != ms(&defaults) {
+            given.insert(Arc::from(name), Arc::from(ms(config).to_string().as_str()));
+        }
     }
+    given
+}
+
+pub(super) fn meta(config: &BrokerConfig) -> MetaConfig {
+    let static_configs = static_configs(config);
     MetaConfig {
         node_id: config.node_id,
         advertised_host: Arc::from(config.advertised_host.as_str()),
@@ -81,7 +105,7 @@ pub(super) fn meta(config: &BrokerConfig) -> MetaConfig {
         num_partitions: config.num_partitions,
         transaction_version: config.transaction_version,
         directory_id: 0,
-        topic_defaults,
+        static_configs,
     }
 }
 

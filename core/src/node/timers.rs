@@ -6,6 +6,7 @@ use super::Node;
 use crate::api;
 use crate::io::RequestId;
 use crate::time::Timestamp;
+use crate::types::PartitionId;
 
 /// What a waiting request wants to be woken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,10 +23,10 @@ pub(crate) enum Timer {
     ExpireProducers,
     /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
     ExpireOffsets,
-    /// Records beyond what their topics keep are let go (`log.retention.check.interval.ms`).
-    Retention,
     /// A log to clean is looked for (`log.cleaner.backoff.ms`).
     Clean,
+    /// Retention looks at the logs behind this one.
+    Retention(Option<PartitionId>),
 }
 
 /// All deadlines, ordered by time. Costs what is due, not what exists.
@@ -66,8 +67,8 @@ impl Node {
                 Timer::Boot => self.write_boot_record(),
                 Timer::ExpireProducers => self.expire_producers(),
                 Timer::ExpireOffsets => self.expire_offsets(),
-                Timer::Retention => self.apply_retention(),
                 Timer::Clean => self.clean_next(),
+                Timer::Retention(after) => self.retain(after),
             }
         }
         self.txn.tick(self.now);
@@ -75,10 +76,11 @@ impl Node {
         self.store.tick(self.now);
     }
 
-    /// Begins the sweeps that drop idle producers and offsets.
+    /// Begins the sweeps that drop idle producers, offsets and old segments.
     pub(super) fn start_expiry(&mut self) {
         self.plan_producer_expiry();
         self.plan_offset_expiry();
+        self.plan_retention();
     }
 
     fn plan_producer_expiry(&mut self) {

@@ -50,7 +50,10 @@ impl Node {
     pub(super) fn metadata_persisted(&mut self, records: &[Bytes], base_offset: Offset) {
         for (record, offset) in records.iter().zip(base_offset..) {
             match self.meta.replay(offset, record) {
-                Ok(change) => self.metadata_changed(change),
+                Ok(change) => {
+                    self.tell_groups(&change, offset);
+                    self.metadata_changed(change);
+                }
                 Err(error) => self.fault(alloc::format!("a metadata record is damaged: {error}")),
             }
         }
@@ -67,6 +70,26 @@ impl Node {
         self.topics_changed();
     }
 
+    /// Consumer groups are told of topics that come, grow and go.
+    fn tell_groups(&mut self, change: &MetaChange, at: Offset) {
+        match change {
+            MetaChange::PartitionCreated { id, topic } => {
+                // Partitions are created in the order of their numbers.
+                self.group.topic_changed(&topic.topic, id.topic_id, id.partition + 1, at);
+            }
+            MetaChange::TopicDeleted { id, .. } => self.group.topic_gone(*id, at),
+            _ => {}
+        }
+    }
+
+    /// Consumer groups are told of the topics there are, when the metadata log has been read.
+    pub(super) fn tell_groups_all(&mut self) {
+        let at = self.partitions.get(&PartitionId::METADATA).map_or(0, Partition::high_watermark);
+        for topic in self.meta.topics() {
+            self.group.topic_changed(&topic.name, topic.id, topic.partitions, at);
+        }
+    }
+
     fn metadata_changed(&mut self, change: MetaChange) {
         match change {
             MetaChange::PartitionCreated { id, topic } => self.create_partition(id, topic),
@@ -78,6 +101,7 @@ impl Node {
             MetaChange::Feature { name, level } if *name == *TRANSACTION_VERSION => {
                 self.txn.set_transaction_version(level);
             }
+            MetaChange::BrokerConfigChanged => self.broker_configs_changed(),
             MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
             MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
         }
@@ -122,7 +146,7 @@ impl Node {
         self.group.partitions_deleted(self.now, &deleted);
     }
 
-    fn topic_config_changed(&mut self, name: &TopicName) {
+    pub(super) fn topic_config_changed(&mut self, name: &TopicName) {
         let Some(topic) = self.meta.topic(name.as_str()) else { return };
         let (topic_id, partitions) = (topic.id, topic.partitions);
         let config = self.log_config(name);
@@ -131,7 +155,7 @@ impl Node {
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }
-            self.apply_segment_limits(id);
+            self.set_segment_limits(id);
         }
     }
 

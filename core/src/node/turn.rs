@@ -144,16 +144,17 @@ impl Node {
             Completion::Metadata { records, base_offset } => {
                 self.metadata_persisted(&records, base_offset);
             }
+            Completion::Change { request } => self.change_decided(request, true),
             Completion::Marker { partition, marker, reply } => {
                 self.marker_persisted(partition, &marker);
                 self.send(Message::MarkerWritten { reply, result: Ok(()) });
             }
-            Completion::LogCreated { partition } => self.apply_segment_limits(partition),
-            Completion::LogStart { partition, offset, waiting } => {
+            Completion::LogCreated { partition } => self.set_segment_limits(partition),
+            Completion::LogStart { partition, offset, request } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
                     partition.delete_records_to(offset);
                 }
-                if let Some((request, part)) = waiting {
+                if let Some((request, part)) = request {
                     api::delete_records::done(self, request, part, Ok(offset));
                 }
             }
@@ -226,16 +227,18 @@ impl Node {
                 self.group.appended(self.now, append, Err(ErrorCode::KafkaStorageError));
             }
             Completion::Metadata { records, .. } => self.metadata_failed(&records),
+            Completion::Change { request } => self.change_decided(request, false),
             Completion::Marker { reply, .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 self.send(Message::MarkerWritten { reply, result });
             }
             Completion::LogCreated { partition } => self.log_not_created(partition),
-            Completion::LogStart { waiting: None, .. } => {}
-            Completion::LogStart { waiting: Some((request, part)), .. } => {
+            Completion::LogStart { request: Some((request, part)), .. } => {
                 let result = Err(ErrorCode::KafkaStorageError);
                 api::delete_records::done(self, request, part, result);
             }
+            // The next look at retention tries again.
+            Completion::LogStart { request: None, .. } => {}
         }
     }
 }

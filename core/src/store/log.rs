@@ -11,6 +11,7 @@ use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
 use super::segment::Segment;
+use crate::mark;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
 /// How far a log's folder has come into being.
@@ -40,8 +41,10 @@ pub(super) struct Log {
     pub(super) folder_name: String,
     pub(super) folder: Folder,
     pub(super) segment_bytes: u32,
-    /// Age at which a segment is closed, in ms.
+    /// How far a segment's batches may lie apart in time, in ms. Not on disk: the node says it.
     pub(super) segment_ms: i64,
+    /// The next batch begins a segment, because nothing of the active one is to be kept.
+    pub(super) roll_next: bool,
     pub(super) log_start: Offset,
     pub(super) log_end: Offset,
     /// Ascending, never empty; the last is the one appended to.
@@ -80,6 +83,7 @@ impl Log {
             folder: Folder::Absent,
             segment_bytes,
             segment_ms: i64::MAX,
+            roll_next: false,
             log_start: 0,
             log_end: 0,
             segments: alloc::vec![Segment::new(0)],
@@ -101,9 +105,15 @@ impl Log {
     /// Adds a persisted batch at the end. Says whether a segment was rolled.
     pub(super) fn append(&mut self, block: Block, interval: u32) -> bool {
         let (last_offset, size) = (block.header.last_offset(), block.size());
-        let full = self.active().is_full_for(last_offset, size, self.segment_bytes)
-            || self.active().is_too_old_for(block.header.max_timestamp, self.segment_ms);
+        let active = self.active();
+        let old = active.is_too_old_for(block.header.max_timestamp, self.segment_ms);
+        let unwanted = self.roll_next && active.size > 0;
+        if old {
+            mark!(SegmentRolledByTime);
+        }
+        let full = active.is_full_for(last_offset, size, self.segment_bytes) || old || unwanted;
         if full {
+            self.roll_next = false;
             self.active_mut().index_time();
             self.segments.push(Segment::new(block.header.base_offset));
         }
@@ -136,6 +146,44 @@ impl Log {
             below = 0;
         }
         self.segments.drain(..below).collect()
+    }
+
+    /// Where the log may begin when its oldest segments go: those whose youngest record is older
+    /// than `retention_ms` at `now_ms`, and those beyond `retention_bytes` from the end. None at or
+    /// above `high_watermark` goes. `None` when nothing is to be done.
+    pub(super) fn retained_from(
+        &mut self,
+        now_ms: i64,
+        retention_ms: i64,
+        retention_bytes: i64,
+        high_watermark: Offset,
+    ) -> Option<Offset> {
+        let ends = self.segments.iter().skip(1).map(|segment| segment.base);
+        let ends: Vec<Offset> = ends.chain([self.log_end]).collect();
+        let mut excess = u64::try_from(retention_bytes).ok().map(|keep| {
+            let size = self.segments.iter().map(|segment| segment.size).sum::<u64>();
+            size.saturating_sub(keep)
+        });
+        let mut gone = 0_usize;
+        for (segment, end) in self.segments.iter().zip(&ends) {
+            let expired = retention_ms >= 0
+                && segment.max_timestamp >= 0
+                && now_ms.saturating_sub(segment.max_timestamp) > retention_ms;
+            let too_much = excess.is_some_and(|excess| excess > 0 && excess >= segment.size);
+            if segment.size == 0 || *end > high_watermark || !(expired || too_much) {
+                break;
+            }
+            excess = excess.map(|excess| excess.saturating_sub(segment.size));
+            gone += 1;
+        }
+        // Below the start already, and kept so far because the log was written there.
+        let left_over = self.segments.get(1).is_some_and(|next| next.base <= self.log_start);
+        let Some(last) = gone.checked_sub(1) else {
+            return left_over.then_some(self.log_start);
+        };
+        self.roll_next |= gone == self.segments.len();
+        let start = ends[last].max(self.log_start);
+        (start > self.log_start || left_over).then_some(start)
     }
 
     /// Adds an entry to the transaction index of the segment that holds its marker.

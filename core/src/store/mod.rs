@@ -33,7 +33,6 @@ mod read;
 mod recover_log;
 pub mod recovered;
 mod recovery;
-mod retention;
 mod script;
 mod segment;
 #[cfg(test)]
@@ -354,14 +353,6 @@ impl Store {
         self.journal.push(Entry::Create { id, topic: topic.topic.clone(), segment_bytes });
     }
 
-    /// How large and how old (ms) a log's segments become from here on.
-    pub fn set_segment_limits(&mut self, id: PartitionId, segment_bytes: u32, segment_ms: i64) {
-        if let Some(log) = self.logs.get_mut(&id) {
-            log.segment_bytes = segment_bytes;
-            log.segment_ms = segment_ms;
-        }
-    }
-
     /// Deletes a log with the open turn; its files go after the turn is persisted.
     pub fn delete_log(&mut self, id: PartitionId) {
         self.journal.push(Entry::Delete { id });
@@ -371,6 +362,31 @@ impl Store {
     /// segments wholly below it are removed after the turn is persisted.
     pub fn move_log_start(&mut self, id: PartitionId, offset: Offset) {
         self.journal.push(Entry::LogStart { id, offset });
+    }
+
+    /// Says at which size, and at which distance in time (ms), a log's segments are closed, for
+    /// appends from here on.
+    pub fn set_segment_limits(&mut self, id: PartitionId, segment_bytes: u32, segment_ms: i64) {
+        let Some(log) = self.logs.get_mut(&id) else { return };
+        log.segment_ms = segment_ms;
+        if log.segment_bytes != segment_bytes {
+            log.segment_bytes = segment_bytes;
+            self.dirty.insert(id);
+        }
+    }
+
+    /// Where a log may begin when what `retention.ms` and `retention.bytes` do not keep goes
+    /// (-1: keep all); `None` when nothing is to be done. [`Store::move_log_start`] does it.
+    pub fn retained_from(
+        &mut self,
+        id: PartitionId,
+        now_ms: i64,
+        retention_ms: i64,
+        retention_bytes: i64,
+        high_watermark: Offset,
+    ) -> Option<Offset> {
+        let log = self.logs.get_mut(&id).filter(|log| !log.offline)?;
+        log.retained_from(now_ms, retention_ms, retention_bytes, high_watermark)
     }
 
     /// Appends a batch to a log with the open turn. Offsets rise; the caller assigned them.

@@ -1,17 +1,8 @@
 //! The client's side: for tests, the simulator's raw clients and benches.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use kacrab_protocol::generated::{
-    AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiKey, ApiVersionsResponseData,
-    CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
-    DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
-    DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,
-    FindCoordinatorResponseData, HeartbeatResponseData, InitProducerIdResponseData,
-    JoinGroupResponseData, LeaveGroupResponseData, ListGroupsResponseData, ListOffsetsResponseData,
-    ListTransactionsResponseData, MetadataResponseData, OffsetCommitResponseData,
-    OffsetDeleteResponseData, OffsetFetchResponseData, ProduceRequestData, ProduceResponseData,
-    SyncGroupResponseData, WriteTxnMarkersResponseData,
-};
+use kacrab_protocol::generated as kafka;
+use kacrab_protocol::generated::ApiKey;
 
 use super::apis::{API_VERSIONS, PRODUCE, api_range, has_tagged_response_header, is_flexible};
 use super::delete_groups;
@@ -53,7 +44,7 @@ pub fn encode_request(
 ///
 /// The request holds something its version cannot say.
 pub fn encode_produce(
-    data: &ProduceRequestData,
+    data: &kafka::ProduceRequestData,
     version: i16,
     correlation_id: i32,
     client_id: Option<&str>,
@@ -158,9 +149,9 @@ fn read_body(api_key: i16, version: i16, mut body: Bytes) -> Result<Response, Wi
     macro_rules! read {
         ($($name:ident $request:ident $response:ident,)*) => {
             match key {
-                $(ApiKey::$name => $response::read(body, version).map(Response::$name),)*
-                ApiKey::Produce => ProduceResponseData::read(body, version).map(Response::Produce),
-                ApiKey::Fetch => FetchResponseData::read(body, version)
+                $(ApiKey::$name => kafka::$response::read(body, version).map(Response::$name),)*
+                ApiKey::Produce => kafka::ProduceResponseData::read(body, version).map(Response::Produce),
+                ApiKey::Fetch => kafka::FetchResponseData::read(body, version)
                     .map(|data| Response::Fetch(FetchResponse::from_generated(data))),
                 ApiKey::TxnOffsetCommit => {
                     TxnOffsetCommitResponse::read(body, version).map(Response::TxnOffsetCommit)
@@ -169,7 +160,7 @@ fn read_body(api_key: i16, version: i16, mut body: Bytes) -> Result<Response, Wi
                     DeleteGroupsResponse::read(body, version).map(Response::DeleteGroups)
                 }
                 ApiKey::ApiVersions => {
-                    ApiVersionsResponseData::read(body, version.min(LAST_GENERATED))
+                    kafka::ApiVersionsResponseData::read(body, version.min(LAST_GENERATED))
                         .map(Response::ApiVersions)
                 }
                 _ => return Err(WireError::UnknownApi { api_key }),

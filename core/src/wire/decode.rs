@@ -1,17 +1,8 @@
 //! The server's reading side.
 
 use bytes::Bytes;
-use kacrab_protocol::generated::{
-    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, ApiKey, CreateTopicsRequestData,
-    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
-    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
-    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
-    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
-    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
-    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
-    OffsetDeleteRequestData, OffsetFetchRequestData, ProduceRequestData, SyncGroupRequestData,
-    WriteTxnMarkersRequestData,
-};
+use kacrab_protocol::generated as kafka;
+use kacrab_protocol::generated::ApiKey;
 
 use super::delete_groups;
 use super::frame::{HeaderKind, read_header};
@@ -68,9 +59,9 @@ fn decode_body(
     macro_rules! read {
         ($($name:ident $request:ident $response:ident,)*) => {
             match key {
-                $(ApiKey::$name => $request::read(&mut body, version).map(Request::$name),)*
-                ApiKey::Fetch => FetchRequestData::read(&mut body, version).map(Request::Fetch),
-                ApiKey::Produce => ProduceRequestData::read(&mut body, version).map(|data| {
+                $(ApiKey::$name => kafka::$request::read(&mut body, version).map(Request::$name),)*
+                ApiKey::Fetch => kafka::FetchRequestData::read(&mut body, version).map(Request::Fetch),
+                ApiKey::Produce => kafka::ProduceRequestData::read(&mut body, version).map(|data| {
                     Request::Produce(ProduceRequest::screened(
                         data,
                         version,
@@ -83,7 +74,7 @@ fn decode_body(
                 }
                 // v3 differs in its answer only.
                 ApiKey::DeleteGroups => {
-                    DeleteGroupsRequestData::read(&mut body, version.min(delete_groups::GENERATED))
+                    kafka::DeleteGroupsRequestData::read(&mut body, version.min(delete_groups::GENERATED))
                         .map(Request::DeleteGroups)
                 }
                 ApiKey::ApiVersions => {

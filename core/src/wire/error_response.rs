@@ -3,6 +3,7 @@
 //! Kafka's `AbstractRequest.getErrorResponse`: the code stands at the top where the answer has a
 //! place for it, and beside every topic, partition or key that was asked for where it has not.
 
+mod admin;
 mod groups;
 
 use alloc::string::ToString;
@@ -55,6 +56,8 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
         | Request::DescribeGroups(_)
         | Request::ListGroups(_)
         | Request::DeleteGroups(_)
+        | Request::ConsumerGroupHeartbeat(_)
+        | Request::ConsumerGroupDescribe(_)
         | Request::OffsetDelete(_) => {
             return groups::error_response(request, version, error);
         }
@@ -64,7 +67,10 @@ pub fn error_response(request: &Request, version: i16, error: ErrorCode) -> Opti
         Request::AddPartitionsToTxn(request) => {
             Response::AddPartitionsToTxn(add_partitions(request, version, code))
         }
-        other => return per_item(other, version, code),
+        other => {
+            return per_item(other, version, code)
+                .or_else(|| admin::error_response(other, version, error));
+        }
     })
 }
 

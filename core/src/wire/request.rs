@@ -3,17 +3,7 @@
 use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
-use kacrab_protocol::generated::{
-    AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, CreateTopicsRequestData,
-    DeleteGroupsRequestData, DeleteRecordsRequestData, DeleteTopicsRequestData,
-    DescribeClusterRequestData, DescribeGroupsRequestData, DescribeProducersRequestData,
-    DescribeTransactionsRequestData, EndTxnRequestData, FetchRequestData,
-    FindCoordinatorRequestData, HeartbeatRequestData, InitProducerIdRequestData,
-    JoinGroupRequestData, LeaveGroupRequestData, ListGroupsRequestData, ListOffsetsRequestData,
-    ListTransactionsRequestData, MetadataRequestData, OffsetCommitRequestData,
-    OffsetDeleteRequestData, OffsetFetchRequestData, SyncGroupRequestData,
-    WriteTxnMarkersRequestData,
-};
+use kacrab_protocol::generated as kafka;
 
 use crate::batch::Screened;
 use crate::types::{Offset, ProducerEpoch, ProducerId, TopicId, TopicName};
@@ -28,61 +18,103 @@ pub enum Request {
     /// ApiVersions in a version we do not know: answered in v0 form (KIP-511).
     ApiVersionsUnsupported,
     /// Metadata.
-    Metadata(MetadataRequestData),
+    Metadata(kafka::MetadataRequestData),
     /// CreateTopics.
-    CreateTopics(CreateTopicsRequestData),
+    CreateTopics(kafka::CreateTopicsRequestData),
     /// DeleteTopics.
-    DeleteTopics(DeleteTopicsRequestData),
+    DeleteTopics(kafka::DeleteTopicsRequestData),
     /// DeleteRecords.
-    DeleteRecords(DeleteRecordsRequestData),
+    DeleteRecords(kafka::DeleteRecordsRequestData),
     /// InitProducerId.
-    InitProducerId(InitProducerIdRequestData),
+    InitProducerId(kafka::InitProducerIdRequestData),
     /// FindCoordinator.
-    FindCoordinator(FindCoordinatorRequestData),
+    FindCoordinator(kafka::FindCoordinatorRequestData),
     /// AddPartitionsToTxn, of clients (v0 to v3) and of brokers (v4 and v5).
-    AddPartitionsToTxn(AddPartitionsToTxnRequestData),
+    AddPartitionsToTxn(kafka::AddPartitionsToTxnRequestData),
     /// AddOffsetsToTxn.
-    AddOffsetsToTxn(AddOffsetsToTxnRequestData),
+    AddOffsetsToTxn(kafka::AddOffsetsToTxnRequestData),
     /// Produce.
     Produce(ProduceRequest),
     /// TxnOffsetCommit.
     TxnOffsetCommit(TxnOffsetCommitRequest),
     /// OffsetCommit.
-    OffsetCommit(OffsetCommitRequestData),
+    OffsetCommit(kafka::OffsetCommitRequestData),
     /// OffsetFetch.
-    OffsetFetch(OffsetFetchRequestData),
+    OffsetFetch(kafka::OffsetFetchRequestData),
     /// JoinGroup.
-    JoinGroup(JoinGroupRequestData),
+    JoinGroup(kafka::JoinGroupRequestData),
     /// SyncGroup.
-    SyncGroup(SyncGroupRequestData),
+    SyncGroup(kafka::SyncGroupRequestData),
     /// Heartbeat.
-    Heartbeat(HeartbeatRequestData),
+    Heartbeat(kafka::HeartbeatRequestData),
     /// LeaveGroup.
-    LeaveGroup(LeaveGroupRequestData),
+    LeaveGroup(kafka::LeaveGroupRequestData),
     /// DescribeGroups, of classic groups.
-    DescribeGroups(DescribeGroupsRequestData),
+    DescribeGroups(kafka::DescribeGroupsRequestData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(kafka::ConsumerGroupHeartbeatRequestData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(kafka::ConsumerGroupDescribeRequestData),
     /// ListGroups.
-    ListGroups(ListGroupsRequestData),
+    ListGroups(kafka::ListGroupsRequestData),
     /// OffsetDelete.
-    OffsetDelete(OffsetDeleteRequestData),
+    OffsetDelete(kafka::OffsetDeleteRequestData),
     /// DeleteGroups.
-    DeleteGroups(DeleteGroupsRequestData),
+    DeleteGroups(kafka::DeleteGroupsRequestData),
     /// EndTxn.
-    EndTxn(EndTxnRequestData),
+    EndTxn(kafka::EndTxnRequestData),
     /// WriteTxnMarkers.
-    WriteTxnMarkers(WriteTxnMarkersRequestData),
+    WriteTxnMarkers(kafka::WriteTxnMarkersRequestData),
     /// Fetch.
-    Fetch(FetchRequestData),
+    Fetch(kafka::FetchRequestData),
     /// ListOffsets.
-    ListOffsets(ListOffsetsRequestData),
+    ListOffsets(kafka::ListOffsetsRequestData),
     /// DescribeProducers.
-    DescribeProducers(DescribeProducersRequestData),
+    DescribeProducers(kafka::DescribeProducersRequestData),
     /// DescribeTransactions.
-    DescribeTransactions(DescribeTransactionsRequestData),
+    DescribeTransactions(kafka::DescribeTransactionsRequestData),
     /// ListTransactions.
-    ListTransactions(ListTransactionsRequestData),
+    ListTransactions(kafka::ListTransactionsRequestData),
     /// DescribeCluster.
-    DescribeCluster(DescribeClusterRequestData),
+    DescribeCluster(kafka::DescribeClusterRequestData),
+    /// OffsetForLeaderEpoch.
+    OffsetForLeaderEpoch(kafka::OffsetForLeaderEpochRequestData),
+    /// DescribeAcls.
+    DescribeAcls(kafka::DescribeAclsRequestData),
+    /// CreateAcls.
+    CreateAcls(kafka::CreateAclsRequestData),
+    /// DeleteAcls.
+    DeleteAcls(kafka::DeleteAclsRequestData),
+    /// DescribeConfigs.
+    DescribeConfigs(kafka::DescribeConfigsRequestData),
+    /// AlterConfigs.
+    AlterConfigs(kafka::AlterConfigsRequestData),
+    /// AlterReplicaLogDirs.
+    AlterReplicaLogDirs(kafka::AlterReplicaLogDirsRequestData),
+    /// DescribeLogDirs.
+    DescribeLogDirs(kafka::DescribeLogDirsRequestData),
+    /// CreatePartitions.
+    CreatePartitions(kafka::CreatePartitionsRequestData),
+    /// ElectLeaders.
+    ElectLeaders(kafka::ElectLeadersRequestData),
+    /// IncrementalAlterConfigs.
+    IncrementalAlterConfigs(kafka::IncrementalAlterConfigsRequestData),
+    /// AlterPartitionReassignments.
+    AlterPartitionReassignments(kafka::AlterPartitionReassignmentsRequestData),
+    /// ListPartitionReassignments.
+    ListPartitionReassignments(kafka::ListPartitionReassignmentsRequestData),
+    /// DescribeClientQuotas.
+    DescribeClientQuotas(kafka::DescribeClientQuotasRequestData),
+    /// DescribeUserScramCredentials.
+    DescribeUserScramCredentials(kafka::DescribeUserScramCredentialsRequestData),
+    /// DescribeQuorum.
+    DescribeQuorum(kafka::DescribeQuorumRequestData),
+    /// UpdateFeatures.
+    UpdateFeatures(kafka::UpdateFeaturesRequestData),
+    /// ListConfigResources.
+    ListConfigResources(kafka::ListConfigResourcesRequestData),
+    /// DescribeTopicPartitions.
+    DescribeTopicPartitions(kafka::DescribeTopicPartitionsRequestData),
 }
 
 /// ApiVersions, v0 to v5.

@@ -4,17 +4,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 use kacrab_protocol::KafkaString;
-use kacrab_protocol::generated::{
-    AddOffsetsToTxnResponseData, AddPartitionsToTxnResponseData, ApiVersionsResponseData,
-    CreateTopicsResponseData, DeleteRecordsResponseData, DeleteTopicsResponseData,
-    DescribeClusterResponseData, DescribeGroupsResponseData, DescribeProducersResponseData,
-    DescribeTransactionsResponseData, EndTxnResponseData, FetchResponseData,
-    FindCoordinatorResponseData, HeartbeatResponseData, InitProducerIdResponseData,
-    JoinGroupResponseData, LeaveGroupResponseData, ListGroupsResponseData, ListOffsetsResponseData,
-    ListTransactionsResponseData, MetadataResponseData, OffsetCommitResponseData,
-    OffsetDeleteResponseData, OffsetFetchResponseData, ProduceResponseData, SyncGroupResponseData,
-    WriteTxnMarkersResponseData,
-};
+use kacrab_protocol::generated as kafka;
 
 use crate::error::ErrorCode;
 use crate::types::{TopicId, TopicName};
@@ -24,65 +14,107 @@ use crate::types::{TopicId, TopicName};
 #[non_exhaustive]
 pub enum Response {
     /// ApiVersions.
-    ApiVersions(ApiVersionsResponseData),
+    ApiVersions(kafka::ApiVersionsResponseData),
     /// The v0 answer to an ApiVersions of an unknown version (KIP-511).
-    ApiVersionsUnsupported(ApiVersionsResponseData),
+    ApiVersionsUnsupported(kafka::ApiVersionsResponseData),
     /// Metadata.
-    Metadata(MetadataResponseData),
+    Metadata(kafka::MetadataResponseData),
     /// CreateTopics.
-    CreateTopics(CreateTopicsResponseData),
+    CreateTopics(kafka::CreateTopicsResponseData),
     /// DeleteTopics.
-    DeleteTopics(DeleteTopicsResponseData),
+    DeleteTopics(kafka::DeleteTopicsResponseData),
     /// DeleteRecords.
-    DeleteRecords(DeleteRecordsResponseData),
+    DeleteRecords(kafka::DeleteRecordsResponseData),
     /// InitProducerId.
-    InitProducerId(InitProducerIdResponseData),
+    InitProducerId(kafka::InitProducerIdResponseData),
     /// FindCoordinator.
-    FindCoordinator(FindCoordinatorResponseData),
+    FindCoordinator(kafka::FindCoordinatorResponseData),
     /// AddPartitionsToTxn.
-    AddPartitionsToTxn(AddPartitionsToTxnResponseData),
+    AddPartitionsToTxn(kafka::AddPartitionsToTxnResponseData),
     /// AddOffsetsToTxn.
-    AddOffsetsToTxn(AddOffsetsToTxnResponseData),
+    AddOffsetsToTxn(kafka::AddOffsetsToTxnResponseData),
     /// Produce.
-    Produce(ProduceResponseData),
+    Produce(kafka::ProduceResponseData),
     /// TxnOffsetCommit.
     TxnOffsetCommit(TxnOffsetCommitResponse),
     /// OffsetCommit.
-    OffsetCommit(OffsetCommitResponseData),
+    OffsetCommit(kafka::OffsetCommitResponseData),
     /// OffsetFetch.
-    OffsetFetch(OffsetFetchResponseData),
+    OffsetFetch(kafka::OffsetFetchResponseData),
     /// JoinGroup.
-    JoinGroup(JoinGroupResponseData),
+    JoinGroup(kafka::JoinGroupResponseData),
     /// SyncGroup.
-    SyncGroup(SyncGroupResponseData),
+    SyncGroup(kafka::SyncGroupResponseData),
     /// Heartbeat.
-    Heartbeat(HeartbeatResponseData),
+    Heartbeat(kafka::HeartbeatResponseData),
     /// LeaveGroup.
-    LeaveGroup(LeaveGroupResponseData),
+    LeaveGroup(kafka::LeaveGroupResponseData),
     /// DescribeGroups, of classic groups.
-    DescribeGroups(DescribeGroupsResponseData),
+    DescribeGroups(kafka::DescribeGroupsResponseData),
+    /// ConsumerGroupHeartbeat.
+    ConsumerGroupHeartbeat(kafka::ConsumerGroupHeartbeatResponseData),
+    /// ConsumerGroupDescribe.
+    ConsumerGroupDescribe(kafka::ConsumerGroupDescribeResponseData),
     /// ListGroups.
-    ListGroups(ListGroupsResponseData),
+    ListGroups(kafka::ListGroupsResponseData),
     /// OffsetDelete.
-    OffsetDelete(OffsetDeleteResponseData),
+    OffsetDelete(kafka::OffsetDeleteResponseData),
     /// DeleteGroups.
     DeleteGroups(DeleteGroupsResponse),
     /// EndTxn.
-    EndTxn(EndTxnResponseData),
+    EndTxn(kafka::EndTxnResponseData),
     /// WriteTxnMarkers.
-    WriteTxnMarkers(WriteTxnMarkersResponseData),
+    WriteTxnMarkers(kafka::WriteTxnMarkersResponseData),
     /// Fetch.
     Fetch(FetchResponse),
     /// ListOffsets.
-    ListOffsets(ListOffsetsResponseData),
+    ListOffsets(kafka::ListOffsetsResponseData),
     /// DescribeProducers.
-    DescribeProducers(DescribeProducersResponseData),
+    DescribeProducers(kafka::DescribeProducersResponseData),
     /// DescribeTransactions.
-    DescribeTransactions(DescribeTransactionsResponseData),
+    DescribeTransactions(kafka::DescribeTransactionsResponseData),
     /// ListTransactions.
-    ListTransactions(ListTransactionsResponseData),
+    ListTransactions(kafka::ListTransactionsResponseData),
     /// DescribeCluster.
-    DescribeCluster(DescribeClusterResponseData),
+    DescribeCluster(kafka::DescribeClusterResponseData),
+    /// OffsetForLeaderEpoch.
+    OffsetForLeaderEpoch(kafka::OffsetForLeaderEpochResponseData),
+    /// DescribeAcls.
+    DescribeAcls(kafka::DescribeAclsResponseData),
+    /// CreateAcls.
+    CreateAcls(kafka::CreateAclsResponseData),
+    /// DeleteAcls.
+    DeleteAcls(kafka::DeleteAclsResponseData),
+    /// DescribeConfigs.
+    DescribeConfigs(kafka::DescribeConfigsResponseData),
+    /// AlterConfigs.
+    AlterConfigs(kafka::AlterConfigsResponseData),
+    /// AlterReplicaLogDirs.
+    AlterReplicaLogDirs(kafka::AlterReplicaLogDirsResponseData),
+    /// DescribeLogDirs.
+    DescribeLogDirs(kafka::DescribeLogDirsResponseData),
+    /// CreatePartitions.
+    CreatePartitions(kafka::CreatePartitionsResponseData),
+    /// ElectLeaders.
+    ElectLeaders(kafka::ElectLeadersResponseData),
+    /// IncrementalAlterConfigs.
+    IncrementalAlterConfigs(kafka::IncrementalAlterConfigsResponseData),
+    /// AlterPartitionReassignments.
+    AlterPartitionReassignments(kafka::AlterPartitionReassignmentsResponseData),
+    /// ListPartitionReassignments.
+    ListPartitionReassignments(kafka::ListPartitionReassignmentsResponseData),
+    /// DescribeClientQuotas.
+    DescribeClientQuotas(kafka::DescribeClientQuotasResponseData),
+    /// DescribeUserScramCredentials.
+    DescribeUserScramCredentials(kafka::DescribeUserScramCredentialsResponseData),
+    /// DescribeQuorum.
+    DescribeQuorum(kafka::DescribeQuorumResponseData),
+    /// UpdateFeatures.
+    UpdateFeatures(kafka::UpdateFeaturesResponseData),
+    /// ListConfigResources.
+    ListConfigResources(kafka::ListConfigResourcesResponseData),
+    /// DescribeTopicPartitions.
+    DescribeTopicPartitions(kafka::DescribeTopicPartitionsResponseData),
 }
 
 /// A Fetch answer: the message with its `records` fields empty, and beside it the shared bytes
@@ -90,7 +122,7 @@ pub enum Response {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FetchResponse {
     /// The message.
-    pub data: FetchResponseData,
+    pub data: kafka::FetchResponseData,
     /// For each topic of `data.responses` and each of its partitions, in order: the batches.
     pub records: Vec<Vec<Vec<Bytes>>>,
 }

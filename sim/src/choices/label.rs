@@ -1,35 +1,21 @@
-//! The names of the decisions a world makes, each with the stream of randomness it draws from.
-//!
-//! A stream per concern keeps them apart: one more draw for the network leaves the disk's draws
-//! of the same seed where they were.
+//! The names of the decisions a world makes. Every fault has its own.
 
-/// A concern with its own stream of randomness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Stream {
+/// What a label is about.
+enum Kind {
     /// What the seed's world looks like.
     Config,
-    /// What the clients do.
+    /// What clients do.
     Workload,
     /// When things happen that nobody made faulty.
     Schedule,
-    /// Connections.
-    Net,
-    /// Files.
-    Disk,
-    /// Wall clocks and pauses.
-    Clock,
-    /// When nodes die.
-    Crash,
-}
-
-impl Stream {
-    /// How many streams there are.
-    pub const COUNT: usize = 7;
+    /// Whether a fault strikes; its first choice says yes or no.
+    Fault,
+    /// How hard a fault that struck is.
+    Detail,
 }
 
 macro_rules! labels {
-    ($($(#[$doc:meta])* $name:ident: $stream:ident = $text:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident = $text:literal,)*) => {
         /// A kind of decision.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -45,10 +31,16 @@ macro_rules! labels {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// Where a seeded engine draws it from.
+            /// Whether it decides that a fault strikes.
             #[must_use]
-            pub const fn stream(self) -> Stream {
-                match self { $(Self::$name => Stream::$stream,)* }
+            pub const fn is_fault(self) -> bool {
+                matches!(match self { $(Self::$name => Kind::$kind,)* }, Kind::Fault)
+            }
+
+            /// Whether it decides what the world is, before anything happens.
+            #[must_use]
+            pub const fn is_plan(self) -> bool {
+                matches!(match self { $(Self::$name => Kind::$kind,)* }, Kind::Config)
             }
         }
     };
@@ -64,7 +56,7 @@ labels! {
     /// A property of the broker.
     Property: Config = "config.property",
     /// Entropy that the driver of a node hands it.
-    Entropy: Config = "config.entropy",
+    Entropy: Schedule = "config.entropy",
     /// Which kind of client.
     ClientKind: Workload = "client.kind",
     /// Which operation a client does next.
@@ -77,48 +69,84 @@ labels! {
     Decision: Workload = "client.decision",
     /// How long a client thinks.
     Think: Workload = "client.think",
+    /// A client dies.
+    ClientDies: Fault = "client.dies",
     /// How long a client stays away once it died.
-    Away: Workload = "client.away",
+    Away: Detail = "client.away",
+    /// A client is paused.
+    ClientPaused: Fault = "client.paused",
+    /// For how long a client is paused.
+    ClientPause: Detail = "client.pause",
     /// How long a message travels.
     Latency: Schedule = "net.latency",
     /// How long a file operation takes.
     DiskLatency: Schedule = "disk.latency",
     /// How long a node is down.
     RestartDelay: Schedule = "node.restart.delay",
-    /// What happens to a request.
-    RequestFate: Net = "net.request.fate",
-    /// What happens to an answer.
-    ResponseFate: Net = "net.response.fate",
+    /// A request is lost.
+    RequestLost: Fault = "net.request.lost",
+    /// A request is late.
+    RequestDelayed: Fault = "net.request.delayed",
+    /// A request arrives twice.
+    RequestRepeated: Fault = "net.request.repeated",
+    /// An answer is lost.
+    ResponseLost: Fault = "net.response.lost",
+    /// An answer is late.
+    ResponseDelayed: Fault = "net.response.delayed",
     /// How long a delayed message travels.
-    LongDelay: Net = "net.delay",
-    /// Whether a read, write or sync fails.
-    DiskFault: Disk = "disk.fault",
+    LongDelay: Detail = "net.delay",
+    /// A write fails.
+    WriteFails: Fault = "disk.write.fails",
+    /// A sync fails.
+    SyncFails: Fault = "disk.sync.fails",
+    /// A read fails.
+    ReadFails: Fault = "disk.read.fails",
+    /// An operation stalls.
+    DiskStalls: Fault = "disk.stalls",
     /// How long a stalled disk takes.
-    DiskStall: Disk = "disk.stall",
+    DiskStall: Detail = "disk.stall",
+    /// The disk is full.
+    DiskFull: Fault = "disk.full",
+    /// Whether a full disk has no room for what is written over, either.
+    FullCopies: Detail = "disk.full.copies",
     /// How long a full disk stays full.
-    DiskFull: Disk = "disk.full",
+    FullFor: Detail = "disk.full.for",
     /// How much of a failed write arrived.
-    PartialWrite: Disk = "disk.write.partial",
+    PartialWrite: Detail = "disk.write.partial",
     /// What a crash leaves of a file's unsynced length.
-    CrashLength: Disk = "disk.crash.length",
+    CrashLength: Detail = "disk.crash.length",
     /// What a crash leaves of an unsynced sector.
-    CrashSector: Disk = "disk.crash.sector",
+    CrashSector: Detail = "disk.crash.sector",
     /// What a crash leaves of an unsynced name.
-    CrashName: Disk = "disk.crash.name",
-    /// Which file is damaged while nobody uses it, and how.
-    Damage: Disk = "disk.damage",
-    /// Whether and how far the wall clock jumps.
-    ClockJump: Clock = "clock.jump",
-    /// Who is paused, and for how long.
-    Pause: Clock = "clock.pause",
-    /// After how many inputs a node dies.
-    CrashInputs: Crash = "crash.inputs",
+    CrashName: Detail = "disk.crash.name",
+    /// A derived file is damaged while the node is down.
+    DerivedDamaged: Fault = "disk.derived.damaged",
+    /// A record becomes one of a version to come.
+    NewerRecord: Fault = "disk.newer.record",
+    /// Bits of records turn.
+    Rot: Fault = "disk.rot",
+    /// Which file is damaged, and how.
+    Damage: Detail = "disk.damage",
+    /// The wall clock jumps.
+    ClockJumps: Fault = "clock.jumps",
+    /// How far the wall clock jumps.
+    ClockJump: Detail = "clock.jump",
+    /// A node is paused.
+    NodePaused: Fault = "node.paused",
+    /// For how long a node is paused.
+    NodePause: Detail = "node.pause",
+    /// A node dies in this input.
+    Crash: Fault = "crash",
     /// After which output of that input.
-    CrashOutput: Crash = "crash.output",
-    /// Whether the node is stopped in order.
-    Stop: Crash = "node.stop",
-    /// Whether the next life is a short one.
-    CrashAgain: Crash = "crash.again",
+    CrashOutput: Detail = "crash.output",
+    /// The next life is a short one.
+    CrashAgain: Fault = "crash.again",
+    /// How many inputs it lives.
+    CrashInputs: Detail = "crash.inputs",
+    /// The node is stopped in order.
+    Stop: Fault = "node.stop",
+    /// The node comes back with a higher level of a feature.
+    Upgrade: Fault = "node.upgrade",
 }
 
 impl Label {

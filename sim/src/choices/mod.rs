@@ -2,15 +2,17 @@
 //!
 //! `below(label, n)` picks a number below `n`, and **0 is always the dull choice**: no fault, no
 //! delay, first in line. Engines differ only in who answers, so shrinking (set choices to 0,
-//! remove spans) works for all of them alike.
+//! remove spans) works for all of them alike. Every question of every owner is a lane of its own.
 
 mod label;
 mod profile;
+mod recording;
 mod source;
 
-pub use self::label::{Label, Stream};
+pub use self::label::Label;
 pub use self::profile::{Fault, Profile};
-pub use self::source::{Choice, Source};
+pub use self::recording::{Recording, RecordingError};
+pub use self::source::{Choice, Lane, Owned, Source};
 
 /// Who decides.
 pub trait Choices {

@@ -37,6 +37,9 @@ faults! {
     ResponseLost = "response lost", most 500;
     /// A request takes longer than its sender waits.
     RequestDelayed = "request delayed", most 300;
+    /// A request that the protocol protects from it arrives twice, the second time over another
+    /// connection.
+    RequestRepeated = "request repeated", most 200;
     /// An answer takes longer than its receiver waits.
     ResponseDelayed = "response delayed", most 200;
     /// A node dies between two outputs; the rate is of inputs.
@@ -45,6 +48,8 @@ faults! {
     CrashAgain = "crash in recovery", most 5_000;
     /// A node is stopped in order and started again; the rate is of inputs.
     Stopped = "node stopped", most 8;
+    /// A node comes back with the highest level of transaction.version; the rate is of restarts.
+    Upgraded = "upgraded", most 8_000;
     /// A node stops for a while and goes on.
     NodePaused = "node paused", most 20;
     /// A client dies in the middle of what it does.

@@ -93,24 +93,25 @@ impl Admin {
     }
 
     fn rest(&mut self, env: &mut Env) {
-        self.next_us = env.now_us + env.choices.between(Label::Think, 5, 400) * 1_000;
+        self.next_us =
+            env.now_us + env.choices.of(self.client).between(Label::Think, 5, 400) * 1_000;
         env.wake(self.client, self.next_us);
     }
 
     fn act(&mut self, env: &mut Env) {
-        let part = env.choices.below(Label::Target, u32::from(self.parts)) as Part;
-        let (version, request) = match env.choices.below(Label::Operation, 14) {
+        let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
+        let (version, request) = match env.choices.of(self.client).below(Label::Operation, 14) {
             0..=2 => (7, create_side_topic()),
             3 => (5, delete_side_topic()),
             4 | 5 => (9, self.fill(env, -1)),
             6 => return self.fill_and_forget(env),
             7 => return self.break_the_clock(env, part),
             8 => {
-                let back_ms = i64::from(env.choices.below(Label::Count, 30_000));
+                let back_ms = i64::from(env.choices.of(self.client).below(Label::Count, 30_000));
                 (7, list_offsets(TOPIC, part, env.wall_ms() - back_ms))
             }
             9 if self.trims => {
-                let offset = i64::from(env.choices.below(Label::Count, 40));
+                let offset = i64::from(env.choices.of(self.client).below(Label::Count, 40));
                 (2, delete_records(TOPIC, part, offset))
             }
             9 => (2, delete_records(SIDE_TOPIC, part, -1)),
@@ -125,7 +126,7 @@ impl Admin {
     /// Records of no producer for every partition of its topic.
     fn fill(&self, env: &mut Env, acks: i16) -> Request {
         let writer = Writer { pid: -1, epoch: -1, sequence: -1, transactional: false };
-        let size = [20, 1_500, 6_000][env.choices.below(Label::Count, 3) as usize];
+        let size = [20, 1_500, 6_000][env.choices.of(self.client).below(Label::Count, 3) as usize];
         let partitions = (0..SIDE_PARTS).map(|part| {
             let records = padded(writer, env.wall_ms(), &[0], size);
             (part, screened(records, 9))

@@ -11,11 +11,11 @@ use super::TOPIC;
 use super::admin::list_offsets;
 use super::codes::{NONE, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
 use super::requests::{
-    code_of, create_topic, fetch, fetched_offset, find_coordinator, listed_offset, offset_fetch,
-    read_fetch,
+    code_of, create_topic, fetch, fetched_offset, find_coordinator, listed_offset, offset_commit,
+    offset_fetch, read_fetch,
 };
 use super::session::Session;
-use crate::history::{ClientId, Event, Part};
+use crate::history::{ClientId, Event, Outcome, Part};
 use crate::world::Env;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,10 @@ enum Stage {
     Create,
     /// The group's coordinator, so that its internal topic is there too.
     Find {
+        group: u16,
+    },
+    /// The first offset of a group whose members consume, so that the group is never forgotten.
+    Anchor {
         group: u16,
     },
     Idle,
@@ -50,6 +54,8 @@ pub struct Auditor {
     client: ClientId,
     parts: Part,
     groups: u16,
+    /// The last of the groups has members.
+    pipeline: bool,
     session: Session<Stage>,
     stage: Stage,
     next_us: u64,
@@ -66,11 +72,19 @@ impl Auditor {
             client,
             parts,
             groups,
+            pipeline: false,
             session: Session::new(client, 1),
             stage: Stage::Create,
             next_us: 0,
             seen: String::new(),
         }
+    }
+
+    /// The same, where the last group has members that consume.
+    #[must_use]
+    pub const fn with_pipeline(mut self, pipeline: bool) -> Self {
+        self.pipeline = pipeline;
+        self
     }
 
     /// Begins the reading at the end.
@@ -99,6 +113,11 @@ impl Auditor {
             }
             Stage::Find { group } => {
                 self.session.call(env, stage, 4, find_coordinator(&format!("g{group}"), 0));
+            }
+            Stage::Anchor { group } => {
+                let event = Event::OffsetAsked { group, part: 0, offset: 0, txn: None };
+                env.note(self.client, event);
+                self.session.call(env, stage, 8, offset_commit(&format!("g{group}"), 0, 0));
             }
             Stage::Earliest { part, .. } => {
                 self.session.call(env, stage, 7, list_offsets(TOPIC, part, -2));
@@ -134,10 +153,18 @@ impl Auditor {
                 let next = if let Stage::Find { group } = call.kind { group + 1 } else { 0 };
                 if next < self.groups {
                     self.stage = Stage::Find { group: next };
+                } else if self.pipeline {
+                    self.stage = Stage::Anchor { group: next - 1 };
                 } else {
                     self.stage = Stage::Idle;
                     env.topic_is_there();
                 }
+            }
+            Stage::Anchor { group } => {
+                let (part, offset, outcome) = (0, 0, Outcome::Ok);
+                env.note(self.client, Event::OffsetEnded { group, part, offset, outcome });
+                self.stage = Stage::Idle;
+                env.topic_is_there();
             }
             Stage::Earliest { part, committed } => {
                 let from = listed_offset(&response).unwrap_or(0).max(0);

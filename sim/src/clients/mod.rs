@@ -4,6 +4,7 @@
 mod admin;
 mod auditor;
 pub(crate) mod codes;
+mod member;
 mod offsets;
 mod ops;
 mod producer;
@@ -17,6 +18,7 @@ use verdict_core::wire::Response;
 
 pub use self::admin::Admin;
 pub use self::auditor::Auditor;
+pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
@@ -39,10 +41,14 @@ pub enum Client {
     Reader(Reader),
     /// Commits and fetches group offsets.
     Offsets(OffsetKeeper),
+    /// Of a group: consumes, transforms, produces.
+    Member(Box<Member>),
     /// Does what is beside the oracles' records.
     Admin(Admin),
     /// Creates the topic first, reads everything last.
     Auditor(Auditor),
+    /// Nobody: shrinking took the client away and left its number.
+    Gone,
 }
 
 impl Client {
@@ -59,6 +65,8 @@ impl Client {
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
+            Self::Member(client) => client.wake(env),
+            Self::Gone => {}
         }
     }
 
@@ -70,6 +78,8 @@ impl Client {
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
+            Self::Member(client) => client.answer(env, conn, corr, response),
+            Self::Gone => {}
         }
     }
 
@@ -81,6 +91,8 @@ impl Client {
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
+            Self::Member(client) => client.cut(env, conn),
+            Self::Gone => {}
         }
     }
 
@@ -93,6 +105,8 @@ impl Client {
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
+            Self::Member(client) => client.is_done(),
+            Self::Gone => true,
         }
     }
 
@@ -103,7 +117,8 @@ impl Client {
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
-            Self::Auditor(_) => {}
+            Self::Member(client) => client.heal(env),
+            Self::Auditor(_) | Self::Gone => {}
         }
     }
 
@@ -116,6 +131,8 @@ impl Client {
             Self::Offsets(_) => "its last offset".to_owned(),
             Self::Admin(_) => "its last act".to_owned(),
             Self::Auditor(client) => client.waits_for(),
+            Self::Member(client) => client.waits_for(),
+            Self::Gone => "nothing".to_owned(),
         }
     }
 }

@@ -53,16 +53,16 @@ impl OffsetKeeper {
         if self.done || !self.session.is_idle() || env.now_us < self.next_us {
             return;
         }
-        let part = env.choices.below(Label::Target, u32::from(self.parts)) as Part;
+        let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
         let group = format!("g{}", self.group);
-        if self.commits && env.choices.below(Label::Operation, 2) == 1 {
+        if self.commits && env.choices.of(self.client).below(Label::Operation, 2) == 1 {
             let offset = env.next_offset();
             let event = Event::OffsetAsked { group: self.group, part, offset, txn: None };
             env.note(self.client, event);
             let request = offset_commit(&group, part, offset);
             self.session.call(env, Kind::Commit { part, offset }, 8, request);
         } else {
-            let stable = env.choices.below(Label::Operation, 2) == 0;
+            let stable = env.choices.of(self.client).below(Label::Operation, 2) == 0;
             let request = offset_fetch(&group, part, stable);
             self.session.call(env, Kind::Fetch { part }, 8, request);
         }
@@ -90,7 +90,8 @@ impl OffsetKeeper {
                 );
             }
         }
-        self.next_us = env.now_us + env.choices.between(Label::Think, 20, 400) * 1_000;
+        self.next_us =
+            env.now_us + env.choices.of(self.client).between(Label::Think, 20, 400) * 1_000;
         env.wake(self.client, self.next_us);
     }
 

@@ -193,6 +193,20 @@ impl Producer {
         }
     }
 
+    /// The steps still to be done.
+    pub fn ops(&self) -> impl ExactSizeIterator<Item = &Op> {
+        self.ops.iter()
+    }
+
+    /// Leaves out the steps at these places.
+    pub fn leave_out(&mut self, places: &BTreeSet<u32>) {
+        let mut at = 0;
+        self.ops.retain(|_| {
+            at += 1;
+            !places.contains(&(at - 1))
+        });
+    }
+
     /// The same, with requests that arrive after their connection is gone, also those that the
     /// protocol does not protect from it.
     #[must_use]
@@ -314,7 +328,7 @@ impl Producer {
     /// The process is gone, and the next one begins after a while, if one does.
     fn die(&mut self, env: &mut Env) {
         env.say(self.client, || "dies".to_owned());
-        let away = env.choices.between(Label::Away, 20, 4_000);
+        let away = env.choices.of(self.client).between(Label::Away, 20, 4_000);
         self.begin_anew(env);
         self.asleep_until_us = env.now_us + away * 1_000;
         env.wake(self.client, self.asleep_until_us);
@@ -369,12 +383,20 @@ impl Producer {
     }
 
     fn maybe_fault(&mut self, env: &mut Env) -> bool {
-        if env.choices.chance(Label::Pause, env.profile.rate(Fault::ClientPaused)) {
-            let ms = env.choices.between(Label::Pause, 100, 8_000);
+        if env
+            .choices
+            .of(self.client)
+            .chance(Label::ClientPaused, env.profile.rate(Fault::ClientPaused))
+        {
+            let ms = env.choices.of(self.client).between(Label::ClientPause, 100, 8_000);
             env.say(self.client, || format!("is paused for {ms} ms"));
             env.pause(self.client, env.now_us + ms * 1_000);
         }
-        if env.choices.chance(Label::Operation, env.profile.rate(Fault::ClientDies)) {
+        if env
+            .choices
+            .of(self.client)
+            .chance(Label::ClientDies, env.profile.rate(Fault::ClientDies))
+        {
             self.die(env);
             return true;
         }

@@ -64,7 +64,7 @@ impl Reader {
         }
         self.part = (self.part + 1) % self.positions.len();
         let part = self.part as Part;
-        let max = 200 + env.choices.below(Label::Count, 4_000) as i32;
+        let max = 200 + env.choices.of(self.client).below(Label::Count, 4_000) as i32;
         let request = fetch(part, self.positions[self.part], self.committed, 200, max);
         self.session.call(env, Kind::Fetch(part), 12, request);
     }
@@ -103,7 +103,7 @@ impl Reader {
                 Event::Stuck { reason: format!("a fetch of partition {at} is no batches") },
             ),
         }
-        let pace = env.choices.between(Label::Think, 1, self.pace_ms.max(1));
+        let pace = env.choices.of(self.client).between(Label::Think, 1, self.pace_ms.max(1));
         self.next_us = env.now_us + pace * 1_000;
         env.wake(self.client, self.next_us);
     }

@@ -308,6 +308,10 @@ pub(crate) fn code_of(response: &Response) -> i16 {
                 .map(|p| p.error_code)
                 .chain([answer.data.error_code]),
         ),
+        Response::JoinGroup(data) => data.error_code,
+        Response::SyncGroup(data) => data.error_code,
+        Response::Heartbeat(data) => data.error_code,
+        Response::LeaveGroup(data) => data.error_code,
         Response::OffsetCommit(data) => {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }

@@ -79,6 +79,17 @@ impl<K> Session<K> {
         self
     }
 
+    /// The same, waiting so many microseconds for an answer.
+    pub(super) fn with_request_timeout(mut self, us: u64) -> Self {
+        self.wait_for(us);
+        self
+    }
+
+    /// From here on it waits so many microseconds for an answer.
+    pub(super) fn wait_for(&mut self, us: u64) {
+        self.patience.request_us = us;
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         self.calls.is_empty()
     }

@@ -41,6 +41,8 @@ pub struct SimDisk {
     busy_until: [u64; 2],
     full_until_us: u64,
     pinned: Option<(Ticket, DiskFault)>,
+    /// Says that a write was synced, and it was not: no broker can be right on it.
+    lies: bool,
 }
 
 /// What an operation is called in scenarios and traces.
@@ -109,7 +111,7 @@ impl SimDisk {
         } else {
             choices.between(Label::DiskLatency, 5, 200)
         };
-        if choices.chance(Label::DiskFault, profile.rate(Fault::DiskStalls)) {
+        if choices.chance(Label::DiskStalls, profile.rate(Fault::DiskStalls)) {
             took += choices.between(Label::DiskStall, 50_000, 3_000_000);
         }
         let index = lane_index(lane);
@@ -131,6 +133,11 @@ impl SimDisk {
         let pinned = self.pinned.take_if(|(pinned, _)| *pinned == ticket).map(|(_, fault)| fault);
         let result = self.perform(now_us, &op, pinned, profile, choices);
         Some((ticket, op, result))
+    }
+
+    /// Says from now on that writes were synced which were not.
+    pub fn lie(&mut self) {
+        self.lies = true;
     }
 
     /// Makes one operation fail.
@@ -348,27 +355,29 @@ impl SimDisk {
             Some(DiskFault::NoSpace) => return Some(FileError::NoSpace),
             None => {}
         }
-        let fault = match op {
-            FileOp::Read { .. } => Fault::ReadFails,
-            FileOp::Sync { .. } | FileOp::SyncFolder { .. } => Fault::SyncFails,
-            FileOp::Write { .. } | FileOp::Truncate { .. } | FileOp::Rename { .. } => {
-                Fault::WriteFails
+        let fails = match op {
+            FileOp::Read { .. } => Some((Label::ReadFails, Fault::ReadFails)),
+            FileOp::Sync { .. } | FileOp::SyncFolder { .. } => {
+                Some((Label::SyncFails, Fault::SyncFails))
             }
-            FileOp::Allocate { .. } => Fault::DiskFull,
+            FileOp::Write { .. } | FileOp::Truncate { .. } | FileOp::Rename { .. } => {
+                Some((Label::WriteFails, Fault::WriteFails))
+            }
+            FileOp::Allocate { .. } => None,
             _ => return None,
         };
-        if fault != Fault::DiskFull && choices.chance(Label::DiskFault, profile.rate(fault)) {
+        if fails.is_some_and(|(label, fault)| choices.chance(label, profile.rate(fault))) {
             return Some(FileError::Io);
         }
         if let FileOp::Write { path, position, data, .. } = op {
             if choices.chance(Label::DiskFull, profile.rate(Fault::DiskFull)) {
-                let lasts = choices.between(Label::DiskFull, 10_000, 2_000_000);
+                let lasts = choices.between(Label::FullFor, 10_000, 2_000_000);
                 self.full_until_us = self.full_until_us.max(now_us + lasts);
             }
             let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
             let fits = self.contents(path).is_ok_and(|contents| end <= contents.len());
             // Copy-on-write file systems need room for what is written over, too.
-            let copies = choices.chance(Label::DiskFull, profile.rate(Fault::DiskFull) * 50);
+            let copies = choices.chance(Label::FullCopies, profile.rate(Fault::DiskFull) * 50);
             if now_us < self.full_until_us && (!fits || copies) {
                 return Some(FileError::NoSpace);
             }
@@ -404,11 +413,13 @@ impl SimDisk {
                 self.create(path)?;
                 self.write(path, *position, data, usize::MAX);
                 if *sync {
-                    if choices.chance(Label::DiskFault, profile.rate(Fault::SyncFails)) {
+                    if choices.chance(Label::SyncFails, profile.rate(Fault::SyncFails)) {
                         self.contents(path)?.fail_sync();
                         return Err(FileError::Io);
                     }
-                    self.contents(path)?.sync();
+                    if !self.lies {
+                        self.contents(path)?.sync();
+                    }
                 }
             }
             FileOp::Sync { path } => self.contents(path)?.sync(),

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use verdict_core::marks::Mark;
 
-pub use self::run::{Failure, Run, faults_of, run_seed, run_world};
+pub use self::run::{Failure, Run, faults_of, record_seed, run_seed, run_world};
+pub use self::run::{config_hash, plan_of, run_recorded};
 use crate::trace::{Trace, mix};
 
 /// What to explore.
@@ -43,12 +44,13 @@ pub struct Summary {
     pub marks: Vec<u64>,
     /// The failing seeds, ascending.
     pub failures: Vec<(u64, Failure)>,
-    /// The seeds' hashes, mixed in the order of the seeds.
+    /// The sum of the seeds' hashes, each mixed with its seed: the same in whatever order they
+    /// ran, and nothing to be kept of each.
     pub hash: u64,
 }
 
 impl Summary {
-    fn add(&mut self, seed: u64, run: &Run, hashes: &mut Vec<(u64, u64)>) {
+    fn add(&mut self, seed: u64, run: &Run) {
         self.seeds += 1;
         self.inputs += run.inputs;
         self.operations += run.operations;
@@ -58,7 +60,7 @@ impl Summary {
         for (sum, count) in self.marks.iter_mut().zip(&run.marks) {
             *sum += count;
         }
-        hashes.push((seed, run.hash));
+        self.hash = self.hash.wrapping_add(mix(mix(0, seed), run.hash));
         if let Some(failure) = &run.failure {
             self.failures.push((seed, failure.clone()));
         }
@@ -73,14 +75,26 @@ impl Summary {
 /// Explores. `progress` is called with every failing seed as soon as it is known.
 #[must_use]
 pub fn explore(plan: Exploration, progress: impl Fn(u64, &Failure) + Sync) -> Summary {
+    explore_until(plan, &AtomicBool::new(false), progress, |_| {})
+}
+
+/// Explores until the plan is done or somebody stops it, and keeps what was found. `after` is
+/// called with the sums after every seed.
+#[must_use]
+pub fn explore_until(
+    plan: Exploration,
+    stop: &AtomicBool,
+    progress: impl Fn(u64, &Failure) + Sync,
+    after: impl Fn(&Summary) + Sync,
+) -> Summary {
     let next = AtomicU64::new(plan.from);
-    let stop = AtomicBool::new(false);
-    let shared = Mutex::new((Summary::default(), Vec::new()));
-    let end = plan.from + plan.seeds;
+    let shared = Mutex::new(Summary::default());
+    let enough = AtomicBool::new(false);
+    let end = plan.from.saturating_add(plan.seeds);
     std::thread::scope(|scope| {
         for _ in 0..plan.jobs.max(1) {
             scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
+                while !stop.load(Ordering::Relaxed) && !enough.load(Ordering::Relaxed) {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= end {
                         break;
@@ -89,19 +103,17 @@ pub fn explore(plan: Exploration, progress: impl Fn(u64, &Failure) + Sync) -> Su
                     if let Some(failure) = &run.failure {
                         progress(seed, failure);
                     }
-                    let mut shared = shared.lock().expect("no thread panics with the summary");
-                    let (summary, hashes) = &mut *shared;
-                    summary.add(seed, &run, hashes);
+                    let mut summary = shared.lock().expect("no thread panics with the summary");
+                    summary.add(seed, &run);
+                    after(&summary);
                     if summary.failures.len() >= plan.most_failures {
-                        stop.store(true, Ordering::Relaxed);
+                        enough.store(true, Ordering::Relaxed);
                     }
                 }
             });
         }
     });
-    let (mut summary, mut hashes) = shared.into_inner().expect("no thread panics with the summary");
-    hashes.sort_unstable();
-    summary.hash = hashes.iter().fold(0, |hash, &(seed, of)| mix(mix(hash, seed), of));
+    let mut summary = shared.into_inner().expect("no thread panics with the summary");
     summary.failures.sort_by_key(|&(seed, _)| seed);
     summary
 }

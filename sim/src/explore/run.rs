@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use crate::choices::Source;
+use crate::choices::{Recording, Source};
 use crate::marks;
 use crate::oracles::{Violation, judge};
-use crate::trace::Trace;
+use crate::trace::{Trace, hash_bytes};
 use crate::world::pins::Pins;
-use crate::world::{Outcome, Plan, World};
+use crate::world::{Cuts, Outcome, Plan, World};
 
 /// What was wrong with a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,10 @@ pub struct Run {
     pub marks: Vec<u64>,
     /// Pinned faults that never struck.
     pub unused_pins: Vec<String>,
+    /// The lines of the trace, when they were kept.
+    pub lines: Vec<String>,
+    /// The choices, when they were recorded.
+    pub recording: Option<Recording>,
 }
 
 /// The faults that a seed's world has.
@@ -113,28 +117,67 @@ pub fn run_seed(seed: u64, trace: Trace) -> Run {
     })
 }
 
+/// Runs one seed and keeps its choices.
+#[must_use]
+pub fn record_seed(seed: u64, trace: Trace) -> Run {
+    run_world(|| {
+        let mut choices = Source::seeded(seed);
+        choices.record();
+        let plan = Plan::draw(&mut choices);
+        World::new(plan, choices, trace, Pins::default())
+    })
+}
+
+/// Runs recorded choices without what is cut, and records them anew.
+#[must_use]
+pub fn run_recorded(recording: &Recording, cuts: &Cuts, trace: Trace) -> Run {
+    run_world(|| {
+        let mut choices = Source::recorded(recording);
+        choices.record();
+        let plan = Plan::draw(&mut choices).without(cuts);
+        World::new(plan, choices, trace, Pins::default())
+    })
+}
+
+/// The plan that recorded choices draw, without what is cut.
+#[must_use]
+pub fn plan_of(recording: &Recording, cuts: &Cuts) -> Plan {
+    Plan::draw(&mut Source::recorded(recording)).without(cuts)
+}
+
+/// A number that tells plans apart: settings, clients with their steps, faults with their rates.
+#[must_use]
+pub fn config_hash(plan: &Plan) -> u64 {
+    hash_bytes(format!("{plan:?}").as_bytes())
+}
+
 /// Runs and judges a world.
 #[must_use]
 pub fn run_world(make: impl FnOnce() -> Result<World, String>) -> Run {
     marks::install();
     let _ = marks::take();
-    let outcome = catch_unwind(AssertUnwindSafe(|| make().map(World::run)));
-    let marks = marks::take();
-    match outcome {
-        Ok(Ok(outcome)) => finished(&outcome, marks),
-        Ok(Err(why)) => failed(Failure::Setup(why), marks),
-        Err(panic) => {
-            let what = panic
-                .downcast_ref::<String>()
-                .cloned()
-                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-                .unwrap_or_else(|| "a panic without words".to_owned());
-            failed(Failure::Panic(what), marks)
-        }
+    let mut world = match catch_unwind(AssertUnwindSafe(make)) {
+        Ok(Ok(world)) => world,
+        Ok(Err(why)) => return failed(Failure::Setup(why), marks::take()),
+        Err(panic) => return failed(Failure::Panic(words(panic.as_ref())), marks::take()),
+    };
+    let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
+    let mut run = finished(world.outcome(), marks::take());
+    if let Some(panic) = panic {
+        run.failure = Some(Failure::Panic(words(panic.as_ref())));
     }
+    run
 }
 
-fn finished(outcome: &Outcome, marks: Vec<u64>) -> Run {
+fn words(panic: &(dyn core::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_else(|| "a panic without words".to_owned())
+}
+
+fn finished(mut outcome: Outcome, marks: Vec<u64>) -> Run {
     let violations = judge(&outcome.history);
     Run {
         failure: (!violations.is_empty()).then_some(Failure::Violations(violations)),
@@ -144,7 +187,9 @@ fn finished(outcome: &Outcome, marks: Vec<u64>) -> Run {
         simulated: Duration::from_micros(outcome.simulated_us),
         lives: outcome.lives,
         marks,
-        unused_pins: outcome.unused_pins.clone(),
+        unused_pins: outcome.unused_pins,
+        lines: outcome.trace.take_lines(),
+        recording: outcome.choices.take_recording(),
     }
 }
 
@@ -158,5 +203,7 @@ fn failed(failure: Failure, marks: Vec<u64>) -> Run {
         lives: 0,
         marks,
         unused_pins: Vec::new(),
+        lines: Vec::new(),
+        recording: None,
     }
 }

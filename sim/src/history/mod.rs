@@ -110,8 +110,8 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// A group's offset was committed, or put into a transaction. Offsets of one group and
-    /// partition are unique in the history and ascend in the order of asking.
+    /// A group's offset was committed, or put into a transaction. A client that asks for the same
+    /// offset again has ended the first one.
     OffsetAsked {
         /// The group's number.
         group: u16,
@@ -145,6 +145,29 @@ pub enum Event {
         asked_us: u64,
         /// Whether it was read at the end.
         is_final: bool,
+    },
+    /// A member of a group was given its partitions.
+    Assigned {
+        /// The group's number.
+        group: u16,
+        /// The generation.
+        generation: i32,
+        /// A number of the member id, or of the instance id of a static member.
+        owner: u32,
+        /// The partitions.
+        parts: Vec<Part>,
+        /// When the assignment was asked for.
+        asked_us: u64,
+    },
+    /// A record about to be sent is made from another one that the group consumed, in one
+    /// transaction with the group's offset behind that one.
+    Derived {
+        /// The record.
+        app: u64,
+        /// The group's number.
+        group: u16,
+        /// The record that was consumed.
+        from: u64,
     },
     /// A partition was read.
     Fetched(Box<Fetch>),

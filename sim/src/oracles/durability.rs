@@ -10,6 +10,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     if !facts.has_logs() || facts.damaged {
         return;
     }
+    stays(facts, findings);
     let mut places: BTreeMap<u64, (u16, i64)> = BTreeMap::new();
     let mut visible = BTreeSet::new();
     for (&part, log) in &facts.logs {
@@ -58,6 +59,25 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             if record.outcome == Outcome::Ok && !visible.contains(app) && !gone {
                 findings.add(1, || {
                     format!("transaction {txn} was committed, its record {app} is not visible")
+                });
+            }
+        }
+    }
+}
+
+/// What a reader was once given, acknowledged or not, stays where it was seen.
+fn stays(facts: &Facts<'_>, findings: &mut Findings) {
+    for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| !fetch.is_final) {
+        let Some(log) = facts.logs.get(&fetch.part) else { continue };
+        for batch in fetch.batches.iter().filter(|batch| batch.base >= log.start) {
+            let found = log.batches.binary_search_by_key(&batch.base, |known| known.base);
+            let known = found.ok().and_then(|at| log.batches.get(at));
+            if known != Some(batch) {
+                findings.add(1, || {
+                    format!(
+                        "a fetch of partition {} at {at_us} us showed the batch at {}, records {:?}; at the end there is {:?}",
+                        fetch.part, batch.base, batch.apps, known.map(|known| &known.apps)
+                    )
                 });
             }
         }

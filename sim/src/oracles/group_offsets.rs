@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{Facts, Findings};
-use crate::history::{Event, Outcome, Part, Txn};
+use crate::history::{ClientId, Event, Outcome, Part, Txn};
 
 #[derive(Clone, Copy)]
 struct Commit {
+    client: ClientId,
+    offset: i64,
     asked_us: u64,
     ended_us: u64,
     outcome: Outcome,
@@ -14,22 +16,28 @@ struct Commit {
 }
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
-    let mut commits: BTreeMap<(u16, Part), BTreeMap<i64, Commit>> = BTreeMap::new();
+    // In the order of asking.
+    let mut commits: BTreeMap<(u16, Part), Vec<Commit>> = BTreeMap::new();
     let mut txn_ends: BTreeMap<Txn, u64> = BTreeMap::new();
     for entry in &facts.history.entries {
         match entry.event {
             Event::OffsetAsked { group, part, offset, txn } => {
-                let commit = Commit {
+                commits.entry((group, part)).or_default().push(Commit {
+                    client: entry.client,
+                    offset,
                     asked_us: entry.at_us,
                     ended_us: u64::MAX,
                     outcome: Outcome::Maybe,
                     txn,
-                };
-                commits.entry((group, part)).or_default().insert(offset, commit);
+                });
             }
             Event::OffsetEnded { group, part, offset, outcome } => {
-                let known = commits.get_mut(&(group, part)).and_then(|of| of.get_mut(&offset));
-                if let Some(commit) = known {
+                let of = commits.get_mut(&(group, part));
+                let open = |one: &&mut Commit| {
+                    let is_it = one.client == entry.client && one.offset == offset;
+                    is_it && one.ended_us == u64::MAX
+                };
+                if let Some(commit) = of.and_then(|of| of.iter_mut().find(open)) {
                     (commit.ended_us, commit.outcome) = (entry.at_us, outcome);
                 }
             }
@@ -37,8 +45,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 txn_ends.insert(txn, entry.at_us);
             }
             Event::OffsetSeen { group, part, offset, asked_us, is_final } => {
-                let none = BTreeMap::new();
-                let of = commits.get(&(group, part)).unwrap_or(&none);
+                let of = commits.get(&(group, part)).map_or(&[][..], Vec::as_slice);
                 let name = || format!("group {group} partition {part} at {} us", entry.at_us);
                 seen(facts, of, offset, entry.at_us, &name, findings);
                 if is_final && !facts.damaged {
@@ -53,7 +60,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 /// What is seen was committed by somebody, and not in a transaction that was not.
 fn seen(
     facts: &Facts<'_>,
-    commits: &BTreeMap<i64, Commit>,
+    commits: &[Commit],
     offset: i64,
     at_us: u64,
     name: &dyn Fn() -> String,
@@ -62,55 +69,58 @@ fn seen(
     if offset < 0 {
         return;
     }
-    let Some(commit) = commits.get(&offset) else {
+    let mut those = commits.iter().filter(|commit| commit.offset == offset).peekable();
+    let Some(&&first) = those.peek() else {
         return findings.add(11, || format!("{}: nobody committed offset {offset}", name()));
     };
-    if commit.outcome == Outcome::Failed {
-        findings.add(11, || format!("{}: offset {offset} was refused and is there", name()));
+    if those.any(|commit| may_be_there(facts, commit, at_us)) {
+        return;
     }
-    let Some(txn) = commit.txn.and_then(|txn| facts.txns.get(&txn)) else { return };
-    let aborted = matches!(txn.ended, Some((false, Outcome::Ok)));
-    if txn.commit_asked_us.is_none_or(|asked| asked > at_us) || aborted {
-        findings.add(11, || {
-            format!(
-                "{}: offset {offset} of transaction {:?}, not committed, is there",
-                name(),
-                commit.txn
-            )
-        });
-    }
+    findings.add(11, || match (first.outcome, first.txn) {
+        (Outcome::Failed, _) => format!("{}: offset {offset} was refused and is there", name()),
+        (_, txn) => {
+            format!("{}: offset {offset} of transaction {txn:?}, not committed, is there", name())
+        }
+    });
+}
+
+/// Whether a reader may have been told of this commit at that time.
+fn may_be_there(facts: &Facts<'_>, commit: &Commit, at_us: u64) -> bool {
+    let txn = commit.txn.and_then(|txn| facts.txns.get(&txn));
+    let decided = txn.is_none_or(|txn| {
+        let aborted = matches!(txn.ended, Some((false, Outcome::Ok)));
+        txn.commit_asked_us.is_some_and(|asked| asked <= at_us) && !aborted
+    });
+    commit.outcome != Outcome::Failed && decided
 }
 
 /// At the end the offset is not older than the newest one whose commit was acknowledged.
 fn lost(
     facts: &Facts<'_>,
-    commits: &BTreeMap<i64, Commit>,
+    commits: &[Commit],
     txn_ends: &BTreeMap<Txn, u64>,
     offset: i64,
     asked_us: u64,
     name: &dyn Fn() -> String,
     findings: &mut Findings,
 ) {
-    let seen = commits.get(&offset);
-    for (&other, commit) in commits.range(offset.saturating_add(1)..) {
-        let ended_us = match commit.txn {
-            None => commit.ended_us,
-            Some(txn) => {
-                let committed = facts.txns.get(&txn).and_then(|known| known.ended);
-                if committed != Some((true, Outcome::Ok)) {
-                    continue;
-                }
-                txn_ends.get(&txn).copied().unwrap_or(u64::MAX)
-            }
-        };
-        // The one seen must have ended before this one was even asked for, or they raced.
-        let seen_ended = seen.map_or(0, |commit| match commit.txn {
-            None => commit.ended_us,
-            Some(txn) => txn_ends.get(&txn).copied().unwrap_or(u64::MAX),
+    let end_of = |commit: &Commit| match commit.txn {
+        None => commit.ended_us,
+        Some(txn) => txn_ends.get(&txn).copied().unwrap_or(u64::MAX),
+    };
+    // When the last one that explains what is seen was over.
+    let those = commits.iter().filter(|commit| commit.offset == offset);
+    let those = those.filter(|commit| may_be_there(facts, commit, u64::MAX));
+    let seen_ended = those.map(end_of).max().unwrap_or(0);
+    for commit in commits.iter().filter(|commit| commit.offset != offset) {
+        let committed = commit.txn.is_none_or(|txn| {
+            facts.txns.get(&txn).and_then(|known| known.ended) == Some((true, Outcome::Ok))
         });
-        if commit.outcome == Outcome::Ok && ended_us < asked_us && seen_ended < commit.asked_us {
+        // The one seen must have ended before this one was even asked for, or they raced.
+        let is_newer = end_of(commit) < asked_us && seen_ended < commit.asked_us;
+        if commit.outcome == Outcome::Ok && committed && is_newer {
             return findings.add(11, || {
-                format!("{}: offset {other} was committed, {offset} is there", name())
+                format!("{}: offset {} was committed, {offset} is there", name(), commit.offset)
             });
         }
     }

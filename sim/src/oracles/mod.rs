@@ -15,7 +15,7 @@
 //! | O8 | a decision that was acknowledged never flips |
 //! | O9 | epochs and coordinator epochs never go back; one outcome per transaction |
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
-//! | O11 | a group's offsets commit exactly with their transaction |
+//! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
 mod decision;
@@ -26,6 +26,7 @@ mod fence;
 mod group_offsets;
 mod liveness;
 mod lso;
+mod members;
 mod order;
 #[cfg(test)]
 mod tests;
@@ -87,6 +88,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     epochs::judge(&facts, &mut findings);
     fence::judge(&facts, &mut findings);
     group_offsets::judge(&facts, &mut findings);
+    members::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

@@ -166,6 +166,25 @@ fn o1_speaks_at_a_hole_in_a_fetch() {
 }
 
 #[test]
+fn o1_speaks_when_what_was_seen_is_gone_even_unacknowledged() {
+    let early = Fetch {
+        part: 0,
+        committed: false,
+        from: 0,
+        asked_us: 0,
+        high_watermark: 1,
+        last_stable: 1,
+        log_start: 0,
+        aborted: Vec::new(),
+        batches: vec![plain(0, 7, 0, &[1])],
+        is_final: false,
+    };
+    let seen = || Story::new().sent(1, 0, None, (7, 0)).fetched(early.clone());
+    seen().read(0, &[plain(0, 7, 0, &[1])], &[]).silent();
+    seen().sent(2, 0, None, (8, 0)).read(0, &[plain(0, 8, 0, &[2])], &[]).speaks(1);
+}
+
+#[test]
 fn a_record_whose_answer_was_lost_may_be_there_or_not() {
     Story::new().sent(1, 0, None, (7, 0)).read(0, &[], &[]).silent();
     Story::new().sent(1, 0, None, (7, 0)).read(0, &[plain(0, 7, 0, &[1])], &[]).silent();
@@ -357,6 +376,79 @@ fn o11_speaks_when_an_offset_of_an_aborted_transaction_is_there() {
     offsets(Some(1), Outcome::Ok).aborted(1).then(seen(5)).speaks(11);
     offsets(Some(1), Outcome::Ok).committed(1).then(seen(5)).silent();
     offsets(Some(1), Outcome::Ok).committed(1).then(seen(-1)).speaks(11);
+}
+
+fn assigned(generation: i32, owner: u32, parts: &[u16]) -> Event {
+    Event::Assigned { group: 0, generation, owner, parts: parts.to_vec(), asked_us: 0 }
+}
+
+#[test]
+fn o11_speaks_when_a_partition_has_two_owners_in_a_generation() {
+    Story::new().then(assigned(1, 1, &[0])).then(assigned(1, 2, &[1])).silent();
+    Story::new().then(assigned(1, 1, &[0])).then(assigned(2, 2, &[0])).silent();
+    Story::new().then(assigned(1, 1, &[0])).then(assigned(1, 2, &[0])).speaks(11);
+}
+
+#[test]
+fn o11_speaks_when_a_generation_goes_back() {
+    let late =
+        Event::Assigned { group: 0, generation: 1, owner: 2, parts: vec![], asked_us: 5_000 };
+    Story::new().then(assigned(2, 1, &[0])).then(late).speaks(11);
+    // Both were under way together.
+    Story::new().then(assigned(2, 1, &[0])).then(assigned(1, 2, &[1])).silent();
+}
+
+#[test]
+fn o11_speaks_when_the_offset_of_a_group_with_members_goes_back() {
+    let committed = |offset: i64| Event::OffsetAsked { group: 0, part: 0, offset, txn: None };
+    let seen = |offset: i64, asked_us: u64| Event::OffsetSeen {
+        group: 0,
+        part: 0,
+        offset,
+        asked_us,
+        is_final: false,
+    };
+    let story = || Story::new().then(assigned(1, 1, &[0])).then(committed(3)).then(committed(5));
+    story().then(seen(5, 2_500)).then(seen(3, 9_000)).speaks(11);
+    story().then(seen(3, 2_500)).then(seen(5, 9_000)).silent();
+}
+
+/// Record 1 of no transaction was made into record 2 in transaction 9, and the group's offset of
+/// partition 0 is `offset` at the end.
+fn pipeline(offset: i64) -> Story {
+    let derived = |app: u64| Event::Derived { app, group: 0, from: 1 };
+    Story::new()
+        .sent(1, 0, None, (3, 0))
+        .acked(1, 0)
+        .then(derived(2))
+        .sent(2, 1, Some(9), (7, 0))
+        .acked(2, 0)
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 1, txn: Some(9) })
+        .then(Event::OffsetEnded { group: 0, part: 0, offset: 1, outcome: Outcome::Maybe })
+        .then(Event::EndAsked { txn: 9, commit: true })
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 0, txn: None })
+        .then(seen(offset))
+        .read(0, &[plain(0, 3, 0, &[1])], &[])
+}
+
+#[test]
+fn o11_speaks_when_a_consumed_record_was_not_made_into_one() {
+    let whole = [data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true)];
+    let aborted = [data(0, 7, 0, 0, &[2]), marker(1, 7, 1, false)];
+    pipeline(1).read(1, &whole, &[]).silent();
+    pipeline(0).read(1, &aborted, &[(7, 0)]).silent();
+    pipeline(1).read(1, &aborted, &[(7, 0)]).speaks(11);
+    pipeline(0).read(1, &whole, &[]).speaks(11);
+}
+
+#[test]
+fn o2_speaks_when_a_consumed_record_was_made_into_two() {
+    let twice = [data(0, 7, 0, 0, &[2]), marker(1, 7, 1, true), plain(2, 8, 0, &[5])];
+    pipeline(1)
+        .then(Event::Derived { app: 5, group: 0, from: 1 })
+        .sent(5, 1, None, (8, 0))
+        .read(1, &twice, &[])
+        .speaks(2);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use verdict_core::marks::Mark;
 use super::ScenarioError;
 use crate::clients::{Client, Op, Producer, ProducerKind, Reader, parse_op};
 use crate::history::{ClientId, Part};
+use crate::record::RecordedTable;
 use crate::world::pins::{Act, At, Pin};
 
 /// A file, as it is written.
@@ -33,8 +34,9 @@ pub(super) struct File {
     pub(super) explored: bool,
     /// What a saved seed found, when and where.
     #[serde(default)]
-    #[allow(dead_code, reason = "for people, and checked to be well-formed")]
-    found: Option<Found>,
+    pub(super) found: Option<Found>,
+    /// The choices of a recorded run.
+    pub(super) recorded: Option<RecordedTable>,
     #[serde(default)]
     pub(super) cluster: Cluster,
     #[serde(default, rename = "client")]

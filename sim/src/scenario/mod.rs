@@ -16,6 +16,7 @@ pub use self::format::{Found, SavedSeed};
 use crate::choices::{Profile, Source};
 use crate::clients::OpError;
 use crate::explore::{Failure, Run, run_seed, run_world};
+use crate::record::RecordedRun;
 use crate::trace::Trace;
 use crate::world::pins::{Pin, Pins};
 use crate::world::{Plan, World, base_properties};
@@ -78,6 +79,8 @@ pub struct Scenario {
     pub marks: Vec<Mark>,
     /// The marks that have to be hit exactly so often.
     pub counts: Vec<(Mark, u64)>,
+    /// The recorded run that the file is, if it is one.
+    pub recorded: Option<RecordedRun>,
     file: File,
     pins: Vec<Pin>,
 }
@@ -103,7 +106,9 @@ impl Scenario {
         file.make_clients()?;
         let (pins, marks) = (file.make_pins()?, file.make_marks()?);
         let counts = file.make_counts()?;
-        Ok(Self { title: file.title.clone(), expect, marks, counts, file, pins })
+        let recorded = file.recorded.as_ref().map(RecordedRun::from_table).transpose();
+        let recorded = recorded.map_err(ScenarioError::File)?;
+        Ok(Self { title: file.title.clone(), expect, marks, counts, recorded, file, pins })
     }
 
     /// Reads a scenario's file.
@@ -120,6 +125,9 @@ impl Scenario {
     /// Runs it.
     #[must_use]
     pub fn run(&self, trace: Trace) -> Run {
+        if let Some(recorded) = &self.recorded {
+            return recorded.run(trace);
+        }
         if self.file.explored {
             return run_seed(self.file.seed.unwrap_or(0), trace);
         }
@@ -138,10 +146,48 @@ impl Scenario {
                 forgets_producers: false,
                 ages_epochs: false,
                 compacts: false,
+                pipeline: false,
                 timeout_ms: cluster.timeout_ms,
+                lying_disk: false,
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))
         })
+    }
+
+    /// The seed of the file.
+    #[must_use]
+    pub const fn seed(&self) -> Option<u64> {
+        self.file.seed
+    }
+
+    /// Whether `seed` draws the whole world.
+    #[must_use]
+    pub const fn is_explored(&self) -> bool {
+        self.file.explored
+    }
+
+    /// What a recorded run's file says about where it was made that does not hold here: another
+    /// commit, another world, another trace. It is run all the same.
+    #[must_use]
+    pub fn differences(&self, commit: &str, run: &Run) -> Vec<String> {
+        let (Some(table), Some(recorded)) = (&self.file.recorded, &self.recorded) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        if let Some(on) = self.file.found.as_ref().map(|found| &found.commit)
+            && on != commit
+        {
+            found.push(format!("recorded on commit {on}, this is {commit}"));
+        }
+        let config = recorded.config();
+        if table.config != config {
+            found.push(format!("configuration {} when recorded, {config} now", table.config));
+        }
+        let hash = format!("{:016x}", run.hash);
+        if table.hash != hash {
+            found.push(format!("trace {} when recorded, {hash} now", table.hash));
+        }
+        found
     }
 
     /// What is wrong with a run of this scenario; `None` when it went as it is to.

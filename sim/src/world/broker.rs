@@ -55,7 +55,7 @@ fn tear(op: &mut FileOp, frames: u64) {
 /// TxnOffsetCommit of old would end, or join, the next transaction of the same epoch (what KIP-890
 /// repairs), AddPartitionsToTxn and AddOffsetsToTxn would begin one, and OffsetCommit would put an
 /// older offset back.
-fn is_protected(request: &Request, version: i16) -> bool {
+pub(super) fn is_protected(request: &Request, version: i16) -> bool {
     match request {
         Request::EndTxn(_) | Request::TxnOffsetCommit(_) => version >= 5,
         Request::AddPartitionsToTxn(_) | Request::AddOffsetsToTxn(_) | Request::OffsetCommit(_) => {
@@ -76,6 +76,8 @@ pub(super) struct Broker {
     pub(super) faulted: Option<String>,
     pub(super) inputs: u64,
     config: BrokerConfig,
+    /// `group.max.size` from the second life on.
+    later_group_size: Option<i32>,
     started_us: u64,
     wall_jump_ms: i64,
     highest_jump_ms: i64,
@@ -102,6 +104,7 @@ impl Broker {
             faulted: None,
             inputs: 0,
             config,
+            later_group_size: None,
             started_us: 0,
             wall_jump_ms: 0,
             highest_jump_ms: 0,
@@ -118,6 +121,12 @@ impl Broker {
         }
     }
 
+    /// The same, with another `group.max.size` from the second life on.
+    pub(super) fn with_later_group_size(mut self, size: Option<i32>) -> Self {
+        self.later_group_size = size;
+        self
+    }
+
     pub(super) fn paused_until_us(&self) -> u64 {
         self.paused_until_us
     }
@@ -131,8 +140,12 @@ impl Broker {
 
     /// A life begins.
     pub(super) fn start(&mut self, env: &mut Env) {
+        self.upgrade(env);
         self.started_us = env.now_us;
         self.life += 1;
+        if let Some(size) = self.later_group_size.filter(|_| self.life > 1) {
+            self.config.group_max_size = size;
+        }
         self.ready = false;
         self.faulted = None;
         self.tick_at_us = None;
@@ -141,20 +154,27 @@ impl Broker {
             (0..4).fold(u128::from(self.life), |all, _| (all << 32) ^ entropy(env));
         self.node = Some(Node::new(self.config.clone()));
         self.plan_death(env);
-        self.say(env, || "starts".to_owned());
+        self.head(env, || "starts".to_owned());
         self.handle(env, Input::Start);
     }
 
-    /// Draws after how many inputs this life ends, if crashes are on.
+    /// Whether this life is a short one, if there are such.
     fn plan_death(&mut self, env: &mut Env) {
-        let rate = u64::from(env.profile.rate(Fault::Crash));
-        self.inputs_to_live = (rate > 0).then(|| {
-            let mean = 10_000 / rate;
-            env.choices.between(Label::CrashInputs, mean / 2, mean * 2).max(1)
-        });
+        self.inputs_to_live = None;
         let again = env.profile.rate(Fault::CrashAgain);
         if self.life > 1 && env.choices.chance(Label::CrashAgain, again) {
             self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 40));
+        }
+    }
+
+    /// Comes back as a newer version, now and then, with what its features allow at most.
+    fn upgrade(&mut self, env: &mut Env) {
+        let rate = env.profile.rate(Fault::Upgraded);
+        if self.life > 0 && env.choices.chance(Label::Upgrade, rate) {
+            self.say(env, || "comes back with transaction.version 2".to_owned());
+            env.profile.set(Fault::Upgraded, 0);
+            // The highest level there is: it cannot be refused.
+            let _ = self.config.set("verdict.feature.transaction.version", "2");
         }
     }
 
@@ -174,7 +194,7 @@ impl Broker {
         if self.node.take().is_none() {
             return;
         }
-        self.say(env, || format!("dies, back in {back_after_us} us"));
+        self.head(env, || format!("dies, back in {back_after_us} us"));
         env.trace.event(env.now_us, What::Life, [0, self.life.into(), back_after_us, 0]);
         env.history.push(env.now_us, 0, Event::Crashed);
         self.disk.crash(&mut env.choices);
@@ -217,7 +237,10 @@ impl Broker {
         let api = api_name(&request);
         self.requests.insert(id, (conn, corr, api));
         self.conns.entry(conn).or_default().busy = Some(id);
-        self.say(env, || format!("< {api} v{version} of connection {}", conn.0));
+        self.say(env, || {
+            let about = super::names::request_text(&request);
+            format!("< {api} v{version} of connection {}{about}", conn.0)
+        });
         env.trace.event(
             env.now_us,
             What::Input,
@@ -321,12 +344,12 @@ impl Broker {
 
     /// What becomes of a disk whose node is down.
     fn tamper(&mut self, env: &mut Env) {
-        if env.choices.chance(Label::Damage, env.profile.rate(Fault::DerivedDamaged))
+        if env.choices.chance(Label::DerivedDamaged, env.profile.rate(Fault::DerivedDamaged))
             && let Some(path) = self.disk.damage_derived(&mut env.choices)
         {
             self.say(env, || format!("finds {path} damaged"));
         }
-        if env.choices.chance(Label::Damage, env.profile.rate(Fault::NewerRecord)) {
+        if env.choices.chance(Label::NewerRecord, env.profile.rate(Fault::NewerRecord)) {
             self.disk.put_newer_record();
         }
         if matches!(core::mem::take(&mut self.stopping), Stopping::Done)
@@ -335,7 +358,7 @@ impl Broker {
             self.say(env, || "finds its producer epochs near their end".to_owned());
             self.disk.age_epochs(&mut env.choices);
         }
-        if env.choices.chance(Label::Damage, env.profile.rate(Fault::Rot))
+        if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
         {
             self.say(env, || format!("finds a bit turned in {path}"));
@@ -346,9 +369,12 @@ impl Broker {
 
     /// Whether this input is the last one, and after how many outputs of it the node dies.
     fn doomed(&mut self, env: &mut Env) -> Option<u32> {
-        let left = self.inputs_to_live.as_mut()?;
-        *left -= 1;
-        if *left > 0 {
+        let mut dies = env.choices.chance(Label::Crash, env.profile.rate(Fault::Crash));
+        if let Some(left) = &mut self.inputs_to_live {
+            *left -= 1;
+            dies |= *left == 0;
+        }
+        if !dies {
             return None;
         }
         self.inputs_to_live = None;
@@ -364,19 +390,21 @@ impl Broker {
     }
 
     fn clock_faults(&mut self, env: &mut Env) {
-        if env.choices.chance(Label::ClockJump, env.profile.rate(Fault::ClockJump)) {
-            let by_ms = i64::from(env.choices.below(Label::ClockJump, 20_000)) - 10_000;
+        if env.choices.chance(Label::ClockJumps, env.profile.rate(Fault::ClockJump)) {
+            // Even picks go forward, odd ones back; the lower the nearer.
+            let pick = i64::from(env.choices.below(Label::ClockJump, 20_000));
+            let by_ms = if pick % 2 == 0 { pick / 2 } else { -(pick / 2) - 1 };
             self.jump(env, by_ms);
         }
-        if env.choices.chance(Label::Pause, env.profile.rate(Fault::NodePaused)) {
-            let us = env.choices.between(Label::Pause, 10_000, 3_000_000);
-            self.say(env, || format!("is paused for {us} us"));
+        if env.choices.chance(Label::NodePaused, env.profile.rate(Fault::NodePaused)) {
+            let us = env.choices.between(Label::NodePause, 10_000, 3_000_000);
+            self.head(env, || format!("is paused for {us} us"));
             self.paused_until_us = env.now_us + us;
         }
     }
 
     pub(super) fn jump(&mut self, env: &mut Env, by_ms: i64) {
-        self.say(env, || format!("wall clock jumps by {by_ms} ms"));
+        self.head(env, || format!("wall clock jumps by {by_ms} ms"));
         env.trace.event(env.now_us, What::Clock, [by_ms.cast_unsigned(), 0, 0, 0]);
         self.wall_jump_ms += by_ms;
         self.highest_jump_ms = self.highest_jump_ms.max(self.wall_jump_ms);
@@ -389,7 +417,10 @@ impl Broker {
                 let numbers = [id.0, code.cast_unsigned().into(), number.cast_unsigned(), 1];
                 env.trace.event(env.now_us, What::Output, numbers);
                 if let Some((conn, corr, api)) = self.finish(id) {
-                    self.say(env, || format!("> {api} code {code} number {number}"));
+                    self.say(env, || {
+                        let about = super::names::answer_text(&response);
+                        format!("> {api} code {code} to connection {}{about}", conn.0)
+                    });
                     env.respond(conn, corr, api, response);
                 }
             }
@@ -421,7 +452,7 @@ impl Broker {
                 }
             }
             Output::Fault { reason } => {
-                self.say(env, || format!("is at fault: {reason}"));
+                self.head(env, || format!("is at fault: {reason}"));
                 env.trace.event(env.now_us, What::Life, [2, self.life.into(), 0, 0]);
                 self.faulted = Some(reason);
                 let kill = Happening::Kill { broker: self.index, life: self.life };
@@ -445,7 +476,7 @@ impl Broker {
             What::Output,
             [ticket.0, hash_bytes(name.as_bytes()), path_hash, data],
         );
-        if env.trace.wants_lines() {
+        if env.trace.wants_files() {
             let size = if let FileOp::Write { data, position, .. } = &op {
                 format!("{} bytes at {position}", data.iter().map(bytes::Bytes::len).sum::<usize>())
             } else {
@@ -497,6 +528,12 @@ impl Broker {
         if self.tick_at_us.is_none_or(|planned| at_us < planned) {
             self.tick_at_us = Some(at_us);
             env.queue.push(at_us, Happening::Tick { broker: self.index, life: self.life });
+        }
+    }
+
+    fn head(&self, env: &mut Env, text: impl FnOnce() -> String) {
+        if env.trace.wants_lines() {
+            env.trace.heading(env.now_us, &format!("b{}", self.index), &text());
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use verdict_core::io::ConnId;
 use verdict_core::wire::{ProduceRequest, Request, Response};
 
+use super::broker::is_protected;
 use super::names::api_name;
 use super::pins::{Act, Pins};
 use super::queue::{Happening, Queue};
@@ -151,25 +152,54 @@ impl Env {
         self.say(client, || format!("> {api} v{version}"));
         let pinned = self.pins.request(api, client);
         if pinned == Some(Act::Drop)
-            || self.choices.chance(Label::RequestFate, self.profile.rate(Fault::RequestLost))
+            || self
+                .choices
+                .of(client)
+                .chance(Label::RequestLost, self.profile.rate(Fault::RequestLost))
         {
             self.say(client, || format!("  {api} is lost"));
             return self.break_link(conn);
         }
-        let mut travel = self.choices.between(Label::Latency, 50, 1_000);
+        let mut travel = self.choices.of(client).between(Label::Latency, 50, 1_000);
         if let Some(Act::Delay(us)) = pinned {
             travel += us;
         }
-        if self.choices.chance(Label::RequestFate, self.profile.rate(Fault::RequestDelayed)) {
-            travel += self.choices.between(Label::LongDelay, 500_000, 9_000_000);
+        if self
+            .choices
+            .of(client)
+            .chance(Label::RequestDelayed, self.profile.rate(Fault::RequestDelayed))
+        {
+            travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
             self.say(client, || format!("  {api} is delayed by {travel} us"));
         }
+        self.maybe_repeat(client, version, &request, travel);
         let now_us = self.now_us;
         let Some(link) = self.links.get_mut(&conn) else { return };
         let at = (now_us + travel).max(link.to_broker_us + 1);
         link.to_broker_us = at;
         let request = Box::new(request);
         self.queue.push(at, Happening::Arrive { conn, corr, version, request });
+    }
+
+    /// A request arrives a second time, over another connection and maybe before the first: as
+    /// when a sender gave up on a connection that still delivers. Only what the protocol protects.
+    fn maybe_repeat(&mut self, client: ClientId, version: i16, request: &Request, travel: u64) {
+        let rate = self.profile.rate(Fault::RequestRepeated);
+        let repeats = match request {
+            Request::Produce(produce) => !self.forgets_producers && !self.is_private(produce),
+            Request::EndTxn(_) | Request::TxnOffsetCommit(_) => is_protected(request, version),
+            _ => false,
+        };
+        if !repeats || !self.choices.of(client).chance(Label::RequestRepeated, rate) {
+            return;
+        }
+        let delay_us = travel + self.choices.of(client).between(Label::LongDelay, 1, 2_000_000);
+        let api = api_name(request);
+        self.say(client, || format!("  {api} will arrive again in {delay_us} us"));
+        let conn = self.connect(client);
+        let request = Box::new(request.clone());
+        let again = Happening::Arrive { conn, corr: 0, version, request };
+        self.queue.push(self.now_us + delay_us, again);
     }
 
     /// Sends a request over a connection of its own, on which nobody waits for the answer, after
@@ -210,17 +240,24 @@ impl Env {
         }
         let pinned = self.pins.response(api, client);
         if pinned == Some(Act::Drop)
-            || self.choices.chance(Label::ResponseFate, self.profile.rate(Fault::ResponseLost))
+            || self
+                .choices
+                .of(client)
+                .chance(Label::ResponseLost, self.profile.rate(Fault::ResponseLost))
         {
             self.say(client, || format!("  the answer to {api} is lost"));
             return self.break_link(conn);
         }
-        let mut travel = self.choices.between(Label::Latency, 50, 1_000);
+        let mut travel = self.choices.of(client).between(Label::Latency, 50, 1_000);
         if let Some(Act::Delay(us)) = pinned {
             travel += us;
         }
-        if self.choices.chance(Label::ResponseFate, self.profile.rate(Fault::ResponseDelayed)) {
-            travel += self.choices.between(Label::LongDelay, 500_000, 9_000_000);
+        if self
+            .choices
+            .of(client)
+            .chance(Label::ResponseDelayed, self.profile.rate(Fault::ResponseDelayed))
+        {
+            travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
         }
         let now_us = self.now_us;
         let Some(link) = self.links.get_mut(&conn) else { return };
@@ -240,7 +277,7 @@ impl Env {
         let client = link.client;
         let closed = link.to_broker_us.max(self.now_us) + 1;
         self.queue.push(closed, Happening::ConnClosed { conn });
-        let noticed = self.now_us + self.choices.between(Label::Latency, 50, 1_000);
+        let noticed = self.now_us + self.choices.of(client).between(Label::Latency, 50, 1_000);
         self.queue.push(noticed, Happening::Cut { client, conn });
     }
 
@@ -270,6 +307,9 @@ impl Env {
                 fetch.batches.len() as u64,
             ],
             &Event::OffsetSeen { offset, .. } => [6, offset.cast_unsigned(), 0, 0],
+            &Event::Assigned { generation, owner, .. } => {
+                [8, generation.cast_unsigned().into(), owner.into(), 0]
+            }
             _ => [7, 0, 0, 0],
         };
         self.trace.event(

@@ -6,12 +6,14 @@
 //! transaction is closed everything is read, and the oracles judge.
 
 mod broker;
+mod cuts;
 mod env;
 mod names;
 pub mod pins;
 mod plan;
 mod queue;
 
+pub use self::cuts::Cuts;
 pub use self::env::Env;
 pub use self::plan::{Plan, SWEEP_MS, base_properties, broker_config};
 
@@ -83,8 +85,15 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
-        let mut clients = vec![Client::Auditor(Auditor::new(0, plan.parts, plan.groups))];
+        let later = plan.properties.iter().find(|(key, _)| key == plan::LATER_GROUP_SIZE);
+        let later = later.and_then(|(_, size)| size.parse().ok());
+        let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
+        let mut broker = Broker::new(0, config).with_later_group_size(later);
+        if plan.lying_disk {
+            broker.disk.lie();
+        }
         let mut env = Env::new(choices, plan.profile, trace, pins)
             .with_forgetting(plan.forgets_producers)
             .with_old_epochs(plan.ages_epochs);
@@ -93,7 +102,7 @@ impl World {
         }
         Ok(Self {
             env,
-            brokers: vec![Broker::new(0, config)],
+            brokers: vec![broker],
             clients,
             phase: Phase::Create,
             phase_began_us: 0,
@@ -104,8 +113,7 @@ impl World {
     }
 
     /// Runs to the end.
-    #[must_use]
-    pub fn run(mut self) -> Outcome {
+    pub fn run(&mut self) {
         crate::marks::install();
         for broker in &mut self.brokers {
             broker.start(&mut self.env);
@@ -129,6 +137,11 @@ impl World {
             self.happen(happening);
             self.advance();
         }
+    }
+
+    /// How the run went, to its end or to the panic that ended it.
+    #[must_use]
+    pub fn outcome(self) -> Outcome {
         Outcome {
             inputs: self.brokers.iter().map(|broker| broker.inputs).sum(),
             lives: self.brokers.iter().map(|broker| u64::from(broker.life)).sum(),
@@ -259,7 +272,7 @@ impl World {
         let now_us = self.env.now_us;
         self.env.trace.event(now_us, What::Phase, [phase as u64, 0, 0, 0]);
         if self.env.trace.wants_lines() {
-            self.env.trace.line(now_us, "world", &format!("{phase:?}"));
+            self.env.trace.heading(now_us, "world", &format!("{phase:?}"));
         }
     }
 
@@ -284,8 +297,12 @@ impl World {
         self.phase_began_us = self.env.now_us;
         while self.proving + 1 < self.clients.len() {
             self.proving += 1;
-            if let Client::Producer(producer) = &mut self.clients[self.proving] {
-                return producer.prove_now(&mut self.env);
+            match &mut self.clients[self.proving] {
+                Client::Producer(producer) => return producer.prove_now(&mut self.env),
+                Client::Member(member) if member.survives() => {
+                    return member.prove_now(&mut self.env);
+                }
+                _ => {}
             }
         }
         self.enter(Phase::Audit);

@@ -1,5 +1,7 @@
 //! What requests and events are called in scenarios and traces.
 
+use core::fmt::Write as _;
+
 use verdict_core::wire::{Request, Response};
 
 use crate::clients::code_of;
@@ -23,6 +25,10 @@ pub(super) fn api_name(request: &Request) -> &'static str {
         Request::OffsetCommit(_) => "OffsetCommit",
         Request::OffsetFetch(_) => "OffsetFetch",
         Request::EndTxn(_) => "EndTxn",
+        Request::JoinGroup(_) => "JoinGroup",
+        Request::SyncGroup(_) => "SyncGroup",
+        Request::Heartbeat(_) => "Heartbeat",
+        Request::LeaveGroup(_) => "LeaveGroup",
         Request::WriteTxnMarkers(_) => "WriteTxnMarkers",
         Request::Fetch(_) => "Fetch",
         Request::ListOffsets(_) => "ListOffsets",
@@ -40,6 +46,7 @@ pub(super) fn answer_numbers(response: &Response) -> (i16, i64) {
     let number = match response {
         Response::InitProducerId(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
         Response::EndTxn(data) => data.producer_id << 16 | i64::from(data.producer_epoch),
+        Response::JoinGroup(data) => data.generation_id.into(),
         Response::Produce(data) => data
             .responses
             .first()
@@ -88,5 +95,57 @@ pub(super) fn event_text(event: &Event) -> String {
             )
         }
         other => format!("{other:?}"),
+    }
+}
+
+/// Whom and what a request is about, after its name: producer id and epoch, partitions.
+pub(super) fn request_text(request: &Request) -> String {
+    match request {
+        Request::Produce(produce) => {
+            let mut text = String::new();
+            for topic in &produce.topics {
+                for (part, records) in &topic.partitions {
+                    let Some(header) = records.header() else { continue };
+                    let _ = write!(
+                        text,
+                        ": {}-{part} pid {} epoch {} sequence {}{}",
+                        topic.name.as_str(),
+                        header.producer_id,
+                        header.producer_epoch,
+                        header.base_sequence,
+                        if header.is_transactional() { " t" } else { "" }
+                    );
+                }
+            }
+            text
+        }
+        Request::EndTxn(end) => format!(
+            ": {} pid {} epoch {}",
+            if end.committed { "commit" } else { "abort" },
+            end.producer_id,
+            end.producer_epoch
+        ),
+        Request::InitProducerId(init) => {
+            format!(": pid {} epoch {}", init.producer_id, init.producer_epoch)
+        }
+        _ => String::new(),
+    }
+}
+
+/// What an answer says, after its code: identities, offsets.
+pub(super) fn answer_text(response: &Response) -> String {
+    let (_, number) = answer_numbers(response);
+    match response {
+        Response::InitProducerId(data) => {
+            format!(" pid {} epoch {}", data.producer_id, data.producer_epoch)
+        }
+        Response::EndTxn(data) if data.producer_id >= 0 => {
+            format!(" pid {} epoch {}", data.producer_id, data.producer_epoch)
+        }
+        Response::Produce(_) => format!(" offset {number}"),
+        Response::Fetch(_) if number >= 0 => {
+            format!(" hw {} lso {}", number >> 20, number & 0xf_ffff)
+        }
+        _ => String::new(),
     }
 }

@@ -4,6 +4,7 @@ use verdict_core::config::BrokerConfig;
 
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
+use crate::clients::{Member, MemberPlan, Timeouts};
 use crate::clients::{draw_sends, draw_transactions};
 use crate::history::{ClientId, Part};
 
@@ -29,8 +30,12 @@ pub struct Plan {
     /// Whether the clients' topic is compacted. Every record has a key of its own, so that what
     /// must be there is what must be there without.
     pub compacts: bool,
+    /// Whether the last group has members that consume, transform and produce.
+    pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
+    /// The disk acknowledges syncs that it does not do: the canary, which has to be found.
+    pub lying_disk: bool,
 }
 
 /// Milliseconds between sweeps for transactions that timed out, in every world.
@@ -51,6 +56,9 @@ pub fn base_properties() -> Vec<(String, String)> {
     .collect()
 }
 
+/// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
+pub(super) const LATER_GROUP_SIZE: &str = "sim.restart.group.max.size";
+
 /// A configuration with these properties.
 ///
 /// # Errors
@@ -65,6 +73,8 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
             // round and segments roll.
             "sim.journal.bytes" => config.verdict_journal_bytes = number()?,
             "sim.segment.bytes.max" => config.segment_bytes_max = number()? as _,
+            // What a node is told from its second life on.
+            LATER_GROUP_SIZE => {}
             "sim.segment.bytes" => config.log_segment_bytes = number()? as _,
             _ => config.set(key, value).map_err(|error| format!("{key}={value}: {error}"))?,
         }
@@ -120,20 +130,25 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
-        let drawn = Drawn { parts, groups, timeout_ms, version, long_ids: expires };
+        let members =
+            if choices.below(Label::Size, 3) == 2 { draw_group(choices, &mut set) } else { 0 };
+        let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
+        let pipeline = members > 0;
         Self {
             properties,
             parts,
-            groups,
+            groups: groups + u16::from(pipeline),
             clients,
             profile,
             work_us: 25_000_000,
             forgets_producers: forgets,
             ages_epochs,
             compacts,
+            pipeline,
             timeout_ms,
+            lying_disk: false,
         }
     }
 }
@@ -162,6 +177,8 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
 
 /// What was drawn of a world before its clients are.
 struct Drawn {
+    /// Members of the group that consumes, transforms and produces; 0 for no such group.
+    members: u32,
     parts: Part,
     groups: u16,
     timeout_ms: i32,
@@ -173,13 +190,14 @@ struct Drawn {
 
 /// The clients, and the number of partitions with those that one client has for itself.
 fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
-    let &Drawn { parts: common, groups, timeout_ms, version, long_ids } = drawn;
+    let &Drawn { members, parts: common, groups, timeout_ms, version, long_ids } = drawn;
     let mut parts = common;
     let mut clients = Vec::new();
     let producers = 2 + choices.below(Label::Size, 3);
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
+        let choices = &mut choices.of(client);
         let kind = match choices.below(Label::ClientKind, 5) {
             // A client learns from ApiVersions that the cluster is of old, nearly always.
             0 | 1 if version == 2 || choices.below(Label::ClientKind, 8) == 7 => ProducerKind::V2,
@@ -211,29 +229,90 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             .with_produce_timeout(draw_produce_timeout(choices));
         clients.push(Client::Producer(Box::new(producer)));
     }
+    if members > 0 {
+        parts += draw_members(choices, drawn, parts, &mut clients);
+    }
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
-        let pace_ms = 20 + u64::from(choices.below(Label::Size, 200));
+        let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
         clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
-        let commits = choices.below(Label::ClientKind, 2) == 1;
+        let commits = choices.of(client).below(Label::ClientKind, 2) == 1;
         clients.push(Client::Offsets(OffsetKeeper::new(client, group, commits, common)));
     }
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
-        let trims = choices.below(Label::ClientKind, 4) == 3;
+        let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
 }
 
+/// What the coordinator of groups is told, and how many members there are.
+fn draw_group(choices: &mut Source, set: &mut impl FnMut(&str, String)) -> u32 {
+    let members = 2 + choices.below(Label::Size, 3);
+    set("group.min.session.timeout.ms", "300".to_owned());
+    let delay_ms = [0, 200, 700][choices.below(Label::Property, 3) as usize];
+    set("group.initial.rebalance.delay.ms", delay_ms.to_string());
+    if choices.below(Label::Property, 5) == 4 {
+        set("group.max.size", (members - 1).to_string());
+    } else if choices.below(Label::Property, 6) == 5 {
+        set(LATER_GROUP_SIZE, "1".to_owned());
+    }
+    members
+}
+
+/// The members of a group that reads the common partitions; gives back how many more partitions
+/// there are for what it writes, from `first` on.
+fn draw_members(
+    choices: &mut Source,
+    drawn: &Drawn,
+    first: Part,
+    clients: &mut Vec<Client>,
+) -> Part {
+    let outputs = 1 + choices.below(Label::Size, 2) as Part;
+    let statics = choices.below(Label::ClientKind, 3);
+    let mut instances = 0;
+    for member in 0..drawn.members {
+        let client = clients.len() as ClientId + 1;
+        let is_static = statics == 2 || (statics == 1 && choices.below(Label::ClientKind, 2) == 1);
+        if is_static && (instances == 0 || choices.below(Label::ClientKind, 6) != 5) {
+            instances += 1;
+        }
+        let v2 = drawn.version == 2 && choices.below(Label::ClientKind, 3) != 2;
+        let rebalance_ms = 400 + choices.below(Label::Size, 2_600) as i32;
+        let join_version = [9, 9, 9, 6, 3];
+        let plan = MemberPlan {
+            group: drawn.groups,
+            inputs: drawn.parts,
+            outputs: (first, outputs),
+            kind: if v2 { ProducerKind::V2 } else { ProducerKind::Classic },
+            id: (format!("member-{member}"), 1_000 + member),
+            timeout_ms: drawn.timeout_ms,
+            instance: is_static.then_some(instances),
+            timeouts: Timeouts {
+                session_ms: 400 + choices.below(Label::Size, 2_600) as i32,
+                rebalance_ms,
+            },
+            join_version: join_version[choices.below(Label::ClientKind, 5) as usize],
+            request_us: match choices.below(Label::Size, 2) {
+                0 => rebalance_ms as u64 * 1_000 + 2_000_000,
+                _ => 600_000,
+            },
+            survives: member == 0,
+        };
+        clients.push(Client::Member(Box::new(Member::new(client, plan))));
+    }
+    outputs
+}
+
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
-fn draw_delivery_timeout(choices: &mut Source) -> u64 {
+fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
 }
 
-fn draw_produce_timeout(choices: &mut Source) -> i32 {
+fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {
     [5_000, 5_000, 5_000, 60][choices.below(Label::Property, 4) as usize]
 }

@@ -34,6 +34,9 @@ pub(crate) fn metadata(node: &mut Node, context: Context, request: MetadataReque
 /// Plans the unknown topics of a request; the names whose creation is under way.
 fn create_unknown(node: &mut Node, request: &MetadataRequestData) -> Vec<TopicName> {
     let mut under_way = Vec::new();
+    if asks_by_id(request) {
+        return under_way;
+    }
     for topic in request.topics.iter().flatten() {
         let Some(name) = topic.name.as_ref().map(KafkaString::as_str) else { continue };
         if node.meta.topic(name).is_some() {
@@ -59,11 +62,18 @@ fn create_one(node: &mut Node, name: &str) -> Result<(), MetaError> {
     Ok(())
 }
 
+/// Whether topics are named by id: then what names there are do not count. Clients send an empty
+/// name beside the id (`KafkaApis.handleTopicMetadataRequest`).
+fn asks_by_id(request: &MetadataRequestData) -> bool {
+    request.topics.iter().flatten().any(|topic| !TopicId::from(topic.topic_id).is_zero())
+}
+
 pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataRequestData) {
     let all = match &request.topics {
         None => true,
         Some(topics) => topics.is_empty() && context.version == 0,
     };
+    let by_ids = asks_by_id(request);
     let topics = if all {
         node.meta.topics().map(|topic| described(node, topic)).collect()
     } else {
@@ -71,11 +81,12 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
             .topics
             .iter()
             .flatten()
-            .map(|asked| {
+            .filter_map(|asked| {
                 let id = TopicId::from(asked.topic_id);
                 match &asked.name {
-                    Some(name) => by_name(node, name),
-                    None => by_id(node, id),
+                    _ if by_ids => (!id.is_zero()).then(|| by_id(node, id)),
+                    Some(name) => Some(by_name(node, name)),
+                    None => Some(by_id(node, id)),
                 }
             })
             .collect()

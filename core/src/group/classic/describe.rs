@@ -7,7 +7,12 @@ use bytes::Bytes;
 
 use super::MemberId;
 use super::state::Classic;
+use crate::group::consumer::CONSUMER;
+use crate::group::offsets::Group;
 use crate::group::{GroupCoordinator, GroupError, GroupId, GroupState, Phase};
+
+/// The kind of classic groups.
+const CLASSIC: &str = "classic";
 
 /// A group as it is described.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,10 +49,12 @@ pub struct DescribedMember {
 pub struct ListedGroup {
     /// Its id.
     pub id: GroupId,
-    /// Its state.
-    pub state: GroupState,
+    /// Its state's name.
+    pub state: &'static str,
     /// Its kind, "" for a simple one.
     pub protocol_type: Arc<str>,
+    /// Which protocol it follows: `classic` or `consumer`.
+    pub kind: &'static str,
 }
 
 impl GroupCoordinator {
@@ -60,7 +67,10 @@ impl GroupCoordinator {
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else {
             return Err(GroupError::NotCoordinator);
         };
-        let found = shard.group(group).ok_or(GroupError::GroupIdNotFound)?;
+        let found = shard
+            .group(group)
+            .filter(|found| found.persisted_consumer().is_none() && !found.is_unborn());
+        let found = found.ok_or(GroupError::GroupIdNotFound)?;
         let state = self.state_of(group, found);
         Ok(found.classic.describe(state))
     }
@@ -76,15 +86,34 @@ impl GroupCoordinator {
                 Phase::Loading(_) => return Err(GroupError::Loading),
                 Phase::Failed => {}
                 Phase::Active(shard) => {
-                    listed.extend(shard.groups().map(|(id, found)| ListedGroup {
-                        id: id.clone(),
-                        state: self.state_of(id, found),
-                        protocol_type: found.classic.protocol_type_text(),
-                    }));
+                    listed.extend(
+                        shard
+                            .groups()
+                            .filter(|(_, found)| !found.is_unborn())
+                            .map(|(id, found)| self.listed(id, found)),
+                    );
                 }
             }
         }
         Ok(listed)
+    }
+
+    fn listed(&self, id: &GroupId, found: &Group) -> ListedGroup {
+        let id = id.clone();
+        match found.persisted_consumer() {
+            Some(consumer) => ListedGroup {
+                id,
+                state: consumer.state().name(),
+                protocol_type: Arc::from(CONSUMER),
+                kind: CONSUMER,
+            },
+            None => ListedGroup {
+                state: self.state_of(&id, found).name(),
+                id,
+                protocol_type: found.classic.protocol_type_text(),
+                kind: CLASSIC,
+            },
+        }
     }
 }
 

@@ -19,10 +19,15 @@ impl GroupCoordinator {
     pub fn tick(&mut self, now: Now) {
         while let Some((group, key)) = self.timers.pop(now.at) {
             let partition = partition_for(&group, self.config.partitions);
+            if let TimerKey::Consumer(alarm, member) = &key {
+                self.alarm_over(now, partition, &group, *alarm, member);
+                continue;
+            }
             self.in_group(now, partition, &group, |classic, turn| match key {
                 TimerKey::Session(member) => classic.session_over(turn, &member),
                 TimerKey::Join => classic.join_time_over(turn),
                 TimerKey::Sync => classic.sync_time_over(turn),
+                TimerKey::Consumer(..) => {}
             });
         }
     }

@@ -16,6 +16,9 @@ impl GroupCoordinator {
             Err(GroupError::Loading) => return Ok(()),
             found => found?,
         };
+        if self.is_consumer_group(partition, &beat.group) {
+            return self.heartbeat_in_consumer_group(now, partition, beat);
+        }
         let done = self
             .in_group(now, partition, &beat.group, |classic, turn| classic.heartbeat(turn, beat));
         done.unwrap_or(Err(GroupError::UnknownMember))

@@ -39,6 +39,10 @@ impl GroupCoordinator {
             Err(error) => return self.refuse_join(to, &join.member, error),
         };
         let group = join.group.clone();
+        self.drop_empty_consumer_group(now, partition, &group);
+        if self.is_consumer_group(partition, &group) {
+            return self.join_consumer_group(now, partition, to, &join);
+        }
         let id = self.id_for(&join);
         let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
         let created = shard.create(&group, now.wall_ms);

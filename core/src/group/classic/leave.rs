@@ -30,6 +30,9 @@ impl GroupCoordinator {
                 return self.reply(to, GroupReply::Leave(Box::new(reply)));
             }
         };
+        if self.is_consumer_group(partition, group) {
+            return self.leave_consumer_group(now, partition, to, group, leaving);
+        }
         let members = leaving.clone();
         let done = self.in_group(now, partition, group, |classic, turn| {
             classic.leave(turn, to, members);

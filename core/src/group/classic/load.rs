@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::member::Member;
 use super::state::Classic;
 use super::{MemberId, Protocol, Turn};
+use crate::group::consumer::CONSUMER;
 use crate::group::metadata_record::GroupMetadata;
 use crate::group::{GroupCoordinator, GroupError, GroupId, GroupState, Phase};
 use crate::time::Now;
@@ -45,7 +46,7 @@ impl Classic {
         group
     }
 
-    fn loaded(&mut self, turn: &mut Turn<'_>) {
+    pub(in crate::group) fn loaded(&mut self, turn: &mut Turn<'_>) {
         for id in self.members.keys().cloned().collect::<Vec<MemberId>>() {
             self.refresh_session(turn, &id);
         }
@@ -60,9 +61,51 @@ impl Classic {
         for id in self.members.keys().cloned().collect::<Vec<MemberId>>() {
             self.remove(turn, &id, GroupError::NotCoordinator);
         }
+        self.dropped(turn);
+    }
+
+    /// Nobody waits for the group any more.
+    pub(in crate::group) fn dropped(&mut self, turn: &mut Turn<'_>) {
         self.drop_pending(turn);
         turn.set_timer(&mut self.join_at, super::TimerKey::Join, None);
         self.set_sync_timer(turn, None);
+        for (id, member) in &mut self.members {
+            let key = super::TimerKey::Session(id.clone());
+            turn.set_timer(&mut member.session_at, key, None);
+        }
+    }
+
+    /// The group becomes a consumer group: whoever waits is to join that.
+    pub(in crate::group) fn retire(&mut self, turn: &mut Turn<'_>) {
+        let error = GroupError::RebalanceInProgress;
+        for id in self.members.keys().cloned().collect::<Vec<MemberId>>() {
+            if let Some(mut member) = self.members.remove(&id) {
+                self.refuse_waiting(turn, &id, &mut member, error);
+                self.members.insert(id, member);
+            }
+        }
+        self.dropped(turn);
+    }
+
+    /// The group of these members, who have what they are assigned.
+    pub(in crate::group) fn of_consumers(
+        generation: i32,
+        members: Vec<(MemberId, Member)>,
+        now_ms: i64,
+    ) -> Self {
+        let mut group = Self {
+            state: GroupState::Stable,
+            state_since_ms: Some(now_ms),
+            generation,
+            ..Self::default()
+        };
+        let kind = CONSUMER.into();
+        for (id, member) in members {
+            group.insert(id, &kind, member);
+        }
+        group.protocol = group.select_protocol();
+        group.read_subscriptions();
+        group
     }
 
     /// Ids that were given out are forgotten.
@@ -78,6 +121,7 @@ impl GroupCoordinator {
     pub(in crate::group) fn start_sessions(&mut self, now: Now, partition: i32) {
         for group in self.groups_with_members(partition) {
             self.in_group(now, partition, &group, Classic::loaded);
+            self.restart_sessions(now, partition, &group);
         }
     }
 
@@ -85,13 +129,16 @@ impl GroupCoordinator {
     pub(in crate::group) fn drop_members(&mut self, partition: i32) {
         for group in self.groups_with_members(partition) {
             self.in_group(Now::default(), partition, &group, Classic::resigned);
+            self.drop_alarms(partition, &group);
         }
     }
 
     fn groups_with_members(&self, partition: i32) -> Vec<GroupId> {
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return Vec::new() };
         let with_members = shard.groups().filter(|(_, found)| {
-            !found.classic.members.is_empty() || !found.classic.pending_joins.is_empty()
+            !found.classic.members.is_empty()
+                || !found.classic.pending_joins.is_empty()
+                || found.consumer.is_some()
         });
         with_members.map(|(id, _)| id.clone()).collect()
     }

@@ -35,6 +35,7 @@ use alloc::vec::Vec;
 pub use self::describe::{DescribedGroup, DescribedMember, ListedGroup};
 pub(super) use self::join::Replacing;
 pub use self::leave::LeavingMember;
+pub(in crate::group) use self::member::Member as ClassicMember;
 pub use self::member::Protocol;
 pub use self::reply::{JoinReply, JoinedMember, LeaveReply, Synced};
 pub use self::requests::{Heartbeat, JoinGroup, SyncGroup};
@@ -110,7 +111,7 @@ impl GroupCoordinator {
     ///
     /// # Errors
     /// The checks before any of the group's: its id, where its partition is, its deletion.
-    fn members_partition(&self, group: &str) -> Result<i32, GroupError> {
+    pub(super) fn members_partition(&self, group: &str) -> Result<i32, GroupError> {
         if group.is_empty() {
             return Err(GroupError::InvalidGroupId);
         }

@@ -10,13 +10,11 @@ use super::join::JoinWait;
 use super::member::Member;
 use super::{JoinReply, JoinedMember, MemberId, Protocol, TimerKey, Turn};
 use crate::codec::Reader;
+use crate::group::consumer::CONSUMER;
 use crate::group::metadata_record::{GroupMetadata, MemberMetadata};
 use crate::group::{GroupError, GroupState};
 use crate::time::Timestamp;
 use crate::types::TopicName;
-
-/// The protocol type of consumers, the only one whose metadata we read.
-const CONSUMER: &str = "consumer";
 
 /// A classic group. One that only ever held offsets is Empty and has no protocol type: Kafka's
 /// simple group.
@@ -248,7 +246,10 @@ impl Classic {
     }
 
     /// The group as it is persisted, with these assignments; one that has none gets nothing.
-    pub(super) fn record(&self, assignment: impl Fn(&MemberId, &Member) -> Bytes) -> GroupMetadata {
+    pub(in crate::group) fn record(
+        &self,
+        assignment: impl Fn(&MemberId, &Member) -> Bytes,
+    ) -> GroupMetadata {
         let members = self.members.iter().map(|(id, member)| MemberMetadata {
             id: id.clone(),
             instance: member.instance.clone(),

@@ -18,6 +18,9 @@ impl GroupCoordinator {
     pub fn sync(&mut self, now: Now, to: RequestId, sync: SyncGroup) {
         let group = sync.group.clone();
         let refused = match self.members_partition(&group) {
+            Ok(partition) if self.is_consumer_group(partition, &group) => {
+                return self.sync_consumer_group(now, partition, to, &sync);
+            }
             Ok(partition) => {
                 let done = self.in_group(now, partition, &group, |classic, turn| {
                     classic.sync(turn, to, sync);

@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 
 use super::MemberId;
 use crate::group::GroupId;
+use crate::group::consumer::Alarm;
 use crate::time::Timestamp;
 
 /// What is to happen at a deadline.
@@ -15,6 +16,8 @@ pub(in crate::group) enum TimerKey {
     Join,
     /// The members had their time to ask for their assignment.
     Sync,
+    /// Of a member of a consumer group.
+    Consumer(Alarm, MemberId),
 }
 
 /// The deadlines. Taking and changing one costs the logarithm of how many there are.
@@ -28,11 +31,11 @@ impl Timers {
         Self { due: BTreeSet::new() }
     }
 
-    pub(super) fn set(&mut self, at: Timestamp, group: &GroupId, key: TimerKey) {
+    pub(in crate::group) fn set(&mut self, at: Timestamp, group: &GroupId, key: TimerKey) {
         self.due.insert((at, group.clone(), key));
     }
 
-    pub(super) fn cancel(&mut self, at: Timestamp, group: &GroupId, key: TimerKey) {
+    pub(in crate::group) fn cancel(&mut self, at: Timestamp, group: &GroupId, key: TimerKey) {
         self.due.remove(&(at, group.clone(), key));
     }
 

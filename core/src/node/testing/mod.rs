@@ -153,6 +153,17 @@ impl Bench {
         self.work_off(inputs);
     }
 
+    /// The wall clock, in ms.
+    pub(crate) const fn wall_ms(&self) -> i64 {
+        self.now.wall_ms
+    }
+
+    /// Bytes of the segments of a topic's first partition.
+    pub(crate) fn log_bytes(&self, topic: &str) -> u64 {
+        let topic_id = self.node.meta.topic(topic).expect("the topic exists").id;
+        self.node.store.log_bytes(crate::types::PartitionId { topic_id, partition: 0 })
+    }
+
     /// Lets time pass, with the ticks that are due in it.
     pub(crate) fn pass_ms(&mut self, ms: u64) {
         let end = self.now.at.after_ms(ms);

@@ -13,8 +13,10 @@ mod lso;
 mod marker_ordering;
 mod offsets_in_transaction;
 mod protocol;
+mod retention;
 mod retention_vs_producers;
 mod sequence_order;
+mod settings_change;
 mod verbs;
 
 use kacrab_protocol::KafkaString;

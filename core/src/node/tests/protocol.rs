@@ -346,3 +346,30 @@ fn transactions_are_listed_in_every_state() {
     let wanted = [("done", "CompleteAbort"), ("empty", "Empty"), ("open", "Ongoing")];
     assert_eq!(found, wanted.map(|(id, state)| (id.to_string(), state.to_string())));
 }
+
+/// The Java admin client names topics by id with an empty name beside it.
+#[test]
+fn metadata_asked_by_id_does_not_look_at_the_names_and_creates_nothing() {
+    use kacrab_protocol::generated::MetadataRequestData;
+    use kacrab_protocol::generated::metadata_request::MetadataRequestTopic;
+
+    let mut bench = Bench::start();
+    bench.topic("t", 1);
+    let ask = |bench: &mut Bench, name: &str, topic_id| {
+        let topic = MetadataRequestTopic { topic_id, name: Some(text(name)), ..Default::default() };
+        let data = MetadataRequestData {
+            topics: Some(alloc::vec![topic]),
+            allow_auto_topic_creation: true,
+            ..Default::default()
+        };
+        let answer = bench.ask(12, Request::Metadata(data));
+        let Response::Metadata(answer) = answer else { panic!("{answer:?}") };
+        answer.topics
+    };
+    let by_name = ask(&mut bench, "t", TopicId::default().to_kafka());
+    let id = by_name[0].topic_id;
+    assert_eq!(ask(&mut bench, "", id), by_name);
+    let unknown = ask(&mut bench, "u", TopicId(7).to_kafka());
+    assert_eq!((unknown[0].error_code, unknown[0].name.is_none()), (100, true));
+    assert_eq!(unknown[0].topic_id, TopicId(7).to_kafka());
+}

@@ -34,6 +34,21 @@ pub(super) fn error_response(
         Request::OffsetDelete(_) => {
             Response::OffsetDelete(kafka::OffsetDeleteResponseData::default().with_error_code(code))
         }
+        Request::ConsumerGroupHeartbeat(_) => Response::ConsumerGroupHeartbeat(
+            kafka::ConsumerGroupHeartbeatResponseData::default().with_error_code(code),
+        ),
+        Request::ConsumerGroupDescribe(request) => {
+            let group = |id: &KafkaString| {
+                kafka::consumer_group_describe_response::DescribedGroup::default()
+                    .with_group_id(id.clone())
+                    .with_error_code(code)
+                    .with_authorized_operations(i32::MIN)
+            };
+            let groups = request.group_ids.iter().map(group).collect();
+            Response::ConsumerGroupDescribe(
+                kafka::ConsumerGroupDescribeResponseData::default().with_groups(groups),
+            )
+        }
         Request::DescribeGroups(request) => {
             let group = |id: &KafkaString| {
                 kafka::describe_groups_response::DescribedGroup::default()

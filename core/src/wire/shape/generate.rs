@@ -5,7 +5,7 @@
 
 use std::vec::Vec;
 
-use super::{Field, Kind, Shape, requests, responses};
+use super::{Field, Kind, REQUESTS, RESPONSES, Shape, shape_of};
 
 /// SplitMix64: enough randomness for tests, the same everywhere.
 pub(in crate::wire) struct Random(pub(in crate::wire) u64);
@@ -34,21 +34,21 @@ pub(in crate::wire) enum Blobs {
 }
 
 pub(in crate::wire) fn request(key: i16, version: i16, random: &mut Random) -> Vec<u8> {
-    body(requests::SHAPES, key, version, random, Blobs::Null)
+    body(REQUESTS, key, version, random, Blobs::Null)
 }
 
 pub(in crate::wire) fn response(key: i16, version: i16, random: &mut Random) -> Vec<u8> {
-    body(responses::SHAPES, key, version, random, Blobs::Present)
+    body(RESPONSES, key, version, random, Blobs::Present)
 }
 
 fn body(
-    shapes: &'static [Shape],
+    shapes: &'static [&'static [Shape]],
     key: i16,
     version: i16,
     random: &mut Random,
     blobs: Blobs,
 ) -> Vec<u8> {
-    let shape = shapes.iter().find(|shape| shape.key == key).expect("every API has a shape");
+    let shape = shape_of(shapes, key).expect("every API has a shape");
     let flexible = version >= shape.flexible;
     let mut writer = Writer { out: Vec::new(), version, flexible, random, blobs };
     writer.fields(shape.fields);
@@ -112,7 +112,13 @@ impl Writer<'_> {
                     self.value(element, false, false);
                 }
             }
-            Kind::Struct(fields) => self.fields(fields),
+            Kind::Struct(_) if null => self.out.push(0xff),
+            Kind::Struct(fields) => {
+                if nullable && !tagged {
+                    self.out.push(1);
+                }
+                self.fields(fields);
+            }
         }
     }
 

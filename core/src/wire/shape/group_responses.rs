@@ -259,6 +259,89 @@ pub(super) const DELETE_GROUPS: Shape = Shape {
     ],
 };
 
+/// The fields of an assignment in a ConsumerGroupDescribeResponse.
+const DESCRIBED_PARTITIONS: &[super::Field] = &[f(
+    "topic_partitions",
+    Array(&Struct(&[
+        f("topic_id", Fixed(16), 0, MAX),
+        f("topic_name", Str, 0, MAX),
+        f("partitions", Array(&Fixed(4)), 0, MAX),
+    ])),
+    0,
+    MAX,
+)];
+
+/// ConsumerGroupHeartbeatResponse.json, valid 0-1.
+pub(super) const CONSUMER_GROUP_HEARTBEAT: Shape = Shape {
+    key: 68,
+    flexible: 0,
+    fields: &[
+        f("throttle_time_ms", Fixed(4), 0, MAX),
+        f("error_code", Fixed(2), 0, MAX),
+        f("error_message", Str, 0, MAX).null(0),
+        f("member_id", Str, 0, MAX).null(0),
+        f("member_epoch", Fixed(4), 0, MAX),
+        f("heartbeat_interval_ms", Fixed(4), 0, MAX),
+        f(
+            "assignment",
+            Struct(&[f(
+                "topic_partitions",
+                Array(&Struct(&[
+                    f("topic_id", Fixed(16), 0, MAX),
+                    f("partitions", Array(&Fixed(4)), 0, MAX),
+                ])),
+                0,
+                MAX,
+            )]),
+            0,
+            MAX,
+        )
+        .null(0),
+    ],
+};
+
+/// ConsumerGroupDescribeResponse.json, valid 0-1.
+pub(super) const CONSUMER_GROUP_DESCRIBE: Shape = Shape {
+    key: 69,
+    flexible: 0,
+    fields: &[
+        f("throttle_time_ms", Fixed(4), 0, MAX),
+        f(
+            "groups",
+            Array(&Struct(&[
+                f("error_code", Fixed(2), 0, MAX),
+                f("error_message", Str, 0, MAX).null(0),
+                f("group_id", Str, 0, MAX),
+                f("group_state", Str, 0, MAX),
+                f("group_epoch", Fixed(4), 0, MAX),
+                f("assignment_epoch", Fixed(4), 0, MAX),
+                f("assignor_name", Str, 0, MAX),
+                f(
+                    "members",
+                    Array(&Struct(&[
+                        f("member_id", Str, 0, MAX),
+                        f("instance_id", Str, 0, MAX).null(0),
+                        f("rack_id", Str, 0, MAX).null(0),
+                        f("member_epoch", Fixed(4), 0, MAX),
+                        f("client_id", Str, 0, MAX),
+                        f("client_host", Str, 0, MAX),
+                        f("subscribed_topic_names", Array(&Str), 0, MAX),
+                        f("subscribed_topic_regex", Str, 0, MAX).null(0),
+                        f("assignment", Struct(DESCRIBED_PARTITIONS), 0, MAX),
+                        f("target_assignment", Struct(DESCRIBED_PARTITIONS), 0, MAX),
+                        f("member_type", Fixed(1), 1, MAX),
+                    ])),
+                    0,
+                    MAX,
+                ),
+                f("authorized_operations", Fixed(4), 0, MAX),
+            ])),
+            0,
+            MAX,
+        ),
+    ],
+};
+
 /// OffsetDeleteResponse.json, valid 0.
 pub(super) const OFFSET_DELETE: Shape = Shape {
     key: 47,

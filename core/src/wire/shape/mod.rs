@@ -7,6 +7,8 @@
 //! the readers build is bounded by a small multiple of the frame (spec 1.4; P-kind "a dozen
 //! bytes that end the process").
 
+mod admin_requests;
+mod admin_responses;
 #[cfg(test)]
 pub(super) mod generate;
 mod group_responses;
@@ -67,6 +69,15 @@ impl Field {
     }
 }
 
+/// Every request.
+const REQUESTS: &[&[Shape]] = &[requests::SHAPES, admin_requests::SHAPES];
+/// Every response.
+const RESPONSES: &[&[Shape]] = &[responses::SHAPES, admin_responses::SHAPES];
+
+fn shape_of(shapes: &'static [&'static [Shape]], key: i16) -> Option<&'static Shape> {
+    shapes.iter().copied().flatten().find(|shape| shape.key == key)
+}
+
 /// How a body differs from its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ShapeFault {
@@ -94,7 +105,7 @@ pub(super) fn check_request(
     body: &[u8],
     elements: usize,
 ) -> Result<(), ShapeFault> {
-    check(requests::SHAPES, key, version, body, elements)
+    check(REQUESTS, key, version, body, elements)
 }
 
 /// Checks a response's body.
@@ -104,22 +115,22 @@ pub(super) fn check_response(
     body: &[u8],
     elements: usize,
 ) -> Result<(), ShapeFault> {
-    check(responses::SHAPES, key, version, body, elements)
+    check(RESPONSES, key, version, body, elements)
 }
 
 /// The first version of an API whose messages are flexible.
 pub(super) fn flexible_from(key: i16) -> Option<i16> {
-    requests::SHAPES.iter().find(|shape| shape.key == key).map(|shape| shape.flexible)
+    shape_of(REQUESTS, key).map(|shape| shape.flexible)
 }
 
 fn check(
-    shapes: &[Shape],
+    shapes: &'static [&'static [Shape]],
     key: i16,
     version: i16,
     body: &[u8],
     elements: usize,
 ) -> Result<(), ShapeFault> {
-    let Some(shape) = shapes.iter().find(|shape| shape.key == key) else { return Ok(()) };
+    let Some(shape) = shape_of(shapes, key) else { return Ok(()) };
     let flexible = version >= shape.flexible;
     let mut walk = Walk { rest: body, version, flexible, elements };
     walk.fields(shape.fields)
@@ -159,6 +170,15 @@ impl Walk<'_> {
                 None if null => Ok(()),
                 None => Err(ShapeFault::Null(field.name)),
             },
+            // A byte says whether a struct that may be null is there.
+            Kind::Struct(fields) if field.null_from != MAX => {
+                let [there] = self.take(field.name)?;
+                match there.cast_signed() {
+                    ..0 if null => Ok(()),
+                    ..0 => Err(ShapeFault::Null(field.name)),
+                    _ => self.fields(fields),
+                }
+            }
             Kind::Struct(fields) => self.fields(fields),
         }
     }
@@ -177,7 +197,11 @@ impl Walk<'_> {
         if let Kind::Fixed(size) = element {
             return self.skip(field.name, size.saturating_mul(count));
         }
-        (0..count).try_for_each(|_| self.value(field, element, false))
+        (0..count).try_for_each(|_| match element {
+            // The null of the field is the array's.
+            Kind::Struct(fields) => self.fields(fields),
+            _ => self.value(field, element, false),
+        })
     }
 
     /// The tagged fields at the end of a struct: those the schema knows are walked, the others

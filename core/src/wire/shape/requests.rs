@@ -590,4 +590,39 @@ pub(super) const SHAPES: &[Shape] = &[
             ),
         ],
     },
+    // ConsumerGroupHeartbeatRequest.json, valid 0-1.
+    Shape {
+        key: 68,
+        flexible: 0,
+        fields: &[
+            f("group_id", Str, 0, MAX),
+            f("member_id", Str, 0, MAX),
+            f("member_epoch", Fixed(4), 0, MAX),
+            f("instance_id", Str, 0, MAX).null(0),
+            f("rack_id", Str, 0, MAX).null(0),
+            f("rebalance_timeout_ms", Fixed(4), 0, MAX),
+            f("subscribed_topic_names", Array(&Str), 0, MAX).null(0),
+            f("subscribed_topic_regex", Str, 1, MAX).null(1),
+            f("server_assignor", Str, 0, MAX).null(0),
+            f(
+                "topic_partitions",
+                Array(&Struct(&[
+                    f("topic_id", Fixed(16), 0, MAX),
+                    f("partitions", Array(&Fixed(4)), 0, MAX),
+                ])),
+                0,
+                MAX,
+            )
+            .null(0),
+        ],
+    },
+    // ConsumerGroupDescribeRequest.json, valid 0-1.
+    Shape {
+        key: 69,
+        flexible: 0,
+        fields: &[
+            f("group_ids", Array(&Str), 0, MAX),
+            f("include_authorized_operations", Fixed(1), 0, MAX),
+        ],
+    },
 ];

@@ -619,4 +619,6 @@ pub(super) const SHAPES: &[Shape] = &[
     groups::LIST_GROUPS,
     groups::DELETE_GROUPS,
     groups::OFFSET_DELETE,
+    groups::CONSUMER_GROUP_HEARTBEAT,
+    groups::CONSUMER_GROUP_DESCRIBE,
 ];

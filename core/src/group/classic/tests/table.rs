@@ -131,6 +131,6 @@ fn what_is_described_of_each_state() {
         assert_eq!(&*group.protocol_type, "consumer");
         assert!(group.members.iter().all(|one| one.metadata == metadata.as_bytes()));
         let listed = world.groups.list().unwrap();
-        assert_eq!((listed.len(), listed[0].state), (1, state));
+        assert_eq!((listed.len(), listed[0].state), (1, state.name()));
     }
 }

@@ -1,0 +1,252 @@
+//! Members of both protocols in one group, and groups that go from one to the other.
+
+use super::*;
+use crate::config::MigrationPolicy;
+use crate::group::consumer::embedded::Assignment;
+use crate::group::{GroupState, Heartbeat, JoinGroup, JoinReply, LeavingMember, SyncGroup, Synced};
+
+/// A `ConsumerProtocolSubscription` of version 1 for one topic, with these partitions of it owned.
+fn subscription(topic: &str, owned: &[i32]) -> Bytes {
+    let mut bytes = vec![0, 1, 0, 0, 0, 1, 0, topic.len() as u8];
+    bytes.extend(topic.bytes());
+    bytes.extend([0xff; 4]);
+    bytes.extend([0, 0, 0, u8::from(!owned.is_empty())]);
+    if !owned.is_empty() {
+        bytes.extend([0, topic.len() as u8]);
+        bytes.extend(topic.bytes());
+        bytes.extend((owned.len() as i32).to_be_bytes());
+        bytes.extend(owned.iter().flat_map(|partition| partition.to_be_bytes()));
+    }
+    Bytes::from(bytes)
+}
+
+fn classic_join(member: &str, owned: &[i32]) -> JoinGroup {
+    let protocol = Protocol { name: Arc::from("range"), metadata: subscription("a", owned) };
+    JoinGroup {
+        group: group(),
+        member: Arc::from(member),
+        instance: None,
+        client_id: Arc::from("old"),
+        client_host: Arc::from("/h"),
+        session_timeout_ms: 10_000,
+        rebalance_timeout_ms: REBALANCE_MS,
+        protocol_type: Arc::from(CONSUMER),
+        protocols: vec![protocol],
+        knows_member_id_required: true,
+        knows_skip_assignment: true,
+    }
+}
+
+impl World {
+    fn old_join(&mut self, join: &JoinGroup) -> JoinReply {
+        let to = self.ask(|groups, now, to| groups.join(now, to, join.clone()));
+        if !self.answers.contains_key(&to) {
+            self.later(0);
+        }
+        match self.answers.remove(&to) {
+            Some(GroupReply::Join(reply)) => *reply,
+            other => panic!("not {other:?}"),
+        }
+    }
+
+    fn old_sync(
+        &mut self,
+        member: &str,
+        generation: i32,
+        given: &[(&str, &[i32])],
+    ) -> Result<Vec<i32>, GroupError> {
+        let assignments = given.iter().map(|(member, partitions)| {
+            let named = vec![(TopicName::from("a"), partitions.to_vec())];
+            (Arc::from(*member), Assignment::encode(&named, &subscription("a", &[])))
+        });
+        let sync = SyncGroup {
+            group: group(),
+            generation,
+            member: Arc::from(member),
+            instance: None,
+            protocol_type: Some(Arc::from(CONSUMER)),
+            protocol: Some(Arc::from("range")),
+            assignments: assignments.collect(),
+        };
+        let to = self.ask(|groups, now, to| groups.sync(now, to, sync));
+        match self.answers.remove(&to) {
+            Some(GroupReply::Sync(result)) => {
+                result.map(|Synced { assignment, .. }| partitions_of(&assignment))
+            }
+            other => panic!("not {other:?}"),
+        }
+    }
+
+    fn old_heartbeat(&mut self, member: &str, generation: i32) -> Result<(), GroupError> {
+        let beat =
+            Heartbeat { group: group(), generation, member: Arc::from(member), instance: None };
+        let result = self.groups.heartbeat(self.now, &beat);
+        self.settle();
+        result
+    }
+
+    /// A member of the old protocol without an id; its id.
+    fn old_member(&mut self) -> MemberId {
+        let id = self.old_join(&classic_join("", &[])).member;
+        let joined = self.old_join(&classic_join(&id, &[]));
+        assert_eq!(joined.result, Ok(()));
+        id
+    }
+
+    fn generation(&self, member: &str) -> i32 {
+        self.consumer().members[member].holding.epoch
+    }
+}
+
+fn partitions_of(assignment: &Bytes) -> Vec<i32> {
+    let named = Assignment::decode(assignment).unwrap().partitions;
+    named.into_iter().flat_map(|(_, partitions)| partitions).collect()
+}
+
+/// A Stable classic group with one member that has everything.
+fn classic_world(policy: MigrationPolicy) -> (World, MemberId) {
+    let mut world = World::with(|config| config.consumer.migration = policy);
+    let old = world.old_member();
+    assert_eq!(world.old_sync(&old, 1, &[(&old, &[0, 1, 2, 3])]), Ok(vec![0, 1, 2, 3]));
+    (world, old)
+}
+
+#[test]
+fn a_classic_group_is_upgraded_member_by_member_and_goes_on() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    let joined = world.beat(&joining("new", &["a"])).unwrap();
+    assert!(world.is_consumer());
+    assert_eq!(joined.assignment, Some(Partitions::new()), "the old member has everything");
+    world.check_recovery();
+    assert_eq!(world.old_heartbeat(&old, 1), Err(GroupError::RebalanceInProgress));
+    // It joins saying what it has, and is told to let go; it joins again without that.
+    let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
+    let kept = world.old_sync(&old, joined.generation, &[]).unwrap();
+    assert_eq!(kept, [0, 1]);
+    assert_eq!(
+        world.old_heartbeat(&old, joined.generation),
+        Err(GroupError::RebalanceInProgress),
+        "it is to say that it has let go"
+    );
+    let joined = world.old_join(&classic_join(&old, &[0, 1]));
+    assert_eq!(joined.generation, world.consumer().epoch);
+    assert_eq!(world.old_sync(&old, joined.generation, &[]), Ok(vec![0, 1]));
+    world.keep("new").unwrap();
+    assert_eq!(world.assigned("new").len(), 2);
+    assert_eq!(world.old_heartbeat(&old, joined.generation), Ok(()));
+    assert_eq!(world.consumer().state(), ConsumerState::Stable);
+    world.check_recovery();
+}
+
+#[test]
+fn when_the_last_new_member_goes_the_group_is_a_classic_one_again() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.beat(&joining("new", &["a"])).unwrap();
+    world.beat(&beating("new", -1)).unwrap();
+    assert!(!world.is_consumer());
+    assert_eq!(world.groups.state("g"), Some(GroupState::PreparingRebalance));
+    assert_eq!(world.old_heartbeat(&old, 2), Err(GroupError::RebalanceInProgress));
+    let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
+    assert_eq!((joined.result, joined.generation), (Ok(()), 3));
+    world.check_recovery();
+    world.later(10_001);
+    world.later(10_001);
+    assert_eq!(world.groups.state("g"), Some(GroupState::Empty));
+}
+
+#[test]
+fn the_policy_says_which_way_a_group_may_go() {
+    for (policy, up) in [
+        (MigrationPolicy::Bidirectional, true),
+        (MigrationPolicy::Upgrade, true),
+        (MigrationPolicy::Downgrade, false),
+        (MigrationPolicy::Disabled, false),
+    ] {
+        let (mut world, _) = classic_world(policy);
+        let joined = world.beat(&joining("new", &["a"])).map(|_| ());
+        let expected = if up { Ok(()) } else { Err(GroupError::GroupIdNotFound) };
+        assert_eq!(joined, expected, "{policy:?}");
+        assert_eq!(world.is_consumer(), up);
+        if policy == MigrationPolicy::Upgrade {
+            world.beat(&beating("new", -1)).unwrap();
+            assert!(world.is_consumer(), "it may not go back");
+        }
+    }
+    let mut world = World::with(|config| config.consumer.migration = MigrationPolicy::Disabled);
+    world.join("new", &["a"]);
+    let refused = world.old_join(&classic_join("", &[]));
+    assert_eq!(refused.result, Err(GroupError::InconsistentProtocol));
+}
+
+#[test]
+fn groups_that_are_not_of_consumers_and_custom_assignments_stay_classic() {
+    let mut world = World::new();
+    let connect = JoinGroup { protocol_type: Arc::from("connect"), ..classic_join("", &[]) };
+    let id = world.old_join(&connect).member;
+    world.old_join(&JoinGroup { member: id, ..connect });
+    assert_eq!(world.beat(&joining("new", &["a"])), Err(GroupError::GroupIdNotFound));
+    assert_eq!(world.groups.state("g"), Some(GroupState::CompletingRebalance), "as it was");
+}
+
+#[test]
+fn an_upgrade_that_could_not_be_written_leaves_the_classic_group() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.persists = false;
+    let joins = world.start(&joining("new", &["a"]));
+    world.fail();
+    assert!(world.answer(joins).unwrap().is_err());
+    assert!(!world.is_consumer());
+    assert_eq!(world.old_heartbeat(&old, 1), Ok(()));
+    world.persists = true;
+    world.later(10_001);
+    assert_eq!(world.groups.state("g"), Some(GroupState::Empty), "its session goes on");
+}
+
+#[test]
+fn an_empty_group_is_whatever_comes_next() {
+    let mut world = World::new();
+    world.join("new", &["a"]);
+    world.beat(&beating("new", -1)).unwrap();
+    let old = world.old_member();
+    assert!(!world.is_consumer());
+    world.check_recovery();
+    let leaving = vec![LeavingMember { id: old, instance: None }];
+    world.ask(|groups, now, to| groups.leave(now, to, &group(), leaving));
+    assert_eq!(world.groups.state("g"), Some(GroupState::Empty));
+    world.join("new", &["a"]);
+    assert!(world.is_consumer());
+    world.check_recovery();
+}
+
+#[test]
+fn an_old_member_that_is_told_to_join_and_does_not_is_out() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.join("new", &["a"]);
+    for _ in 0..4 {
+        let generation = world.generation(&old);
+        assert_eq!(world.old_heartbeat(&old, generation), Err(GroupError::RebalanceInProgress));
+        world.keep("new").unwrap();
+        world.later(8_000);
+        if !world.consumer().members.contains_key(&old) {
+            break;
+        }
+    }
+    assert!(!world.consumer().members.contains_key(&old));
+    world.keep("new").unwrap();
+    assert_eq!(world.assigned("new").len(), 4);
+}
+
+#[test]
+fn an_old_member_leaves_a_consumer_group() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.join("new", &["a"]);
+    let leaving = vec![
+        LeavingMember { id: old.clone(), instance: None },
+        LeavingMember { id: Arc::from("x"), instance: None },
+    ];
+    let to = world.ask(|groups, now, to| groups.leave(now, to, &group(), leaving));
+    let Some(GroupReply::Leave(reply)) = world.answers.remove(&to) else { panic!("no answer") };
+    let results: Vec<_> = reply.members.iter().map(|(_, result)| *result).collect();
+    assert_eq!(results, [Ok(()), Err(GroupError::UnknownMember)]);
+    assert_eq!(world.consumer().members.len(), 1);
+}

@@ -1,0 +1,187 @@
+//! Which value a setting has, and where it comes from (`ConfigHelper`, `DynamicBrokerConfig`).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{Meta, TOPIC_CONFIGS, Topic, TopicConfig};
+use crate::config::{PROPERTIES, Property};
+
+/// Where a value comes from: Kafka's `ConfigSource`, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfigSource {
+    /// The topic's own.
+    Topic = 1,
+    /// Set for this broker while it ran.
+    DynamicBroker = 2,
+    /// Set for all brokers while they ran.
+    DynamicDefaultBroker = 3,
+    /// From the broker's file or command line.
+    StaticBroker = 4,
+    /// The default.
+    Default = 5,
+}
+
+/// A value on the way to the one that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Synonym {
+    /// The setting that gives it.
+    pub name: &'static str,
+    /// The value.
+    pub value: String,
+    /// Where it comes from.
+    pub source: ConfigSource,
+}
+
+/// A setting and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name.
+    pub name: &'static str,
+    /// The value that holds; `None` when it is not set.
+    pub value: Option<String>,
+    /// Where that comes from.
+    pub source: ConfigSource,
+    /// Kafka's number of its type.
+    pub type_id: i8,
+    /// Whether it can only be set before a start.
+    pub read_only: bool,
+    /// What it is for.
+    pub doc: &'static str,
+    /// Every value there is for it, the one that holds first.
+    pub synonyms: Vec<Synonym>,
+}
+
+impl Meta {
+    pub(super) fn is_this_broker(&self, resource: &str) -> bool {
+        resource.parse() == Ok(self.config.node_id)
+    }
+
+    /// The values of a broker setting, the strongest first, without the default.
+    fn of_broker<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (ConfigSource, &'a Arc<str>)> {
+        let layers = [
+            (ConfigSource::DynamicBroker, &self.broker_configs),
+            (ConfigSource::DynamicDefaultBroker, &self.cluster_configs),
+            (ConfigSource::StaticBroker, &self.config.static_configs),
+        ];
+        layers.into_iter().filter_map(move |(source, values)| Some((source, values.get(name)?)))
+    }
+
+    /// The text of a topic's setting: its own, else the broker's, else the default.
+    #[must_use]
+    pub fn config_value<'a>(&'a self, topic: &'a Topic, config: &TopicConfig) -> &'a str {
+        self.given_value(topic, config).unwrap_or(config.default)
+    }
+
+    pub(super) fn given_value<'a>(
+        &'a self,
+        topic: &'a Topic,
+        config: &TopicConfig,
+    ) -> Option<&'a str> {
+        let of_broker = || {
+            let mut values = self.of_broker(config.broker_synonym?);
+            values.next().map(|(_, value)| value)
+        };
+        topic.configs.get(config.name).or_else(of_broker).map(|value| &**value)
+    }
+
+    /// Every setting of a topic.
+    pub fn describe_topic<'a>(&'a self, topic: &'a Topic) -> impl Iterator<Item = Described> + 'a {
+        TOPIC_CONFIGS.iter().map(|config| self.describe_topic_config(&topic.configs, config))
+    }
+
+    /// One setting of a topic that has these of its own.
+    #[must_use]
+    pub fn describe_topic_config(
+        &self,
+        own: &alloc::collections::BTreeMap<Arc<str>, Arc<str>>,
+        config: &TopicConfig,
+    ) -> Described {
+        let mut synonyms = vec![];
+        if let Some(value) = own.get(config.name) {
+            synonyms.push(Synonym {
+                name: config.name,
+                value: String::from(&**value),
+                source: ConfigSource::Topic,
+            });
+        }
+        if let Some(name) = config.broker_synonym {
+            synonyms.extend(self.of_broker(name).map(|(source, value)| Synonym {
+                name,
+                value: String::from(&**value),
+                source,
+            }));
+            let property = PROPERTIES.iter().find(|property| property.name == name);
+            let default = property.map_or(config.default, |property| property.default);
+            synonyms.extend(default_synonym(name, default));
+        }
+        let holds = synonyms.first();
+        let value = holds.map_or(config.default, |synonym| &synonym.value);
+        Described {
+            name: config.name,
+            value: Some(String::from(value)),
+            source: holds.map_or(ConfigSource::Default, |synonym| synonym.source),
+            type_id: config.type_id(),
+            read_only: false,
+            doc: config.doc,
+            synonyms,
+        }
+    }
+
+    /// Every setting of this broker.
+    pub fn describe_broker(&self) -> impl Iterator<Item = Described> + '_ {
+        PROPERTIES.iter().map(|property| {
+            let values = self.of_broker(property.name).map(|(source, value)| Synonym {
+                name: property.name,
+                value: String::from(&**value),
+                source,
+            });
+            let mut synonyms: Vec<_> = values.collect();
+            synonyms.extend(default_synonym(property.name, property.default));
+            described(property, synonyms)
+        })
+    }
+
+    /// The settings that all brokers were given while they ran.
+    pub fn describe_cluster_defaults(&self) -> impl Iterator<Item = Described> + '_ {
+        let given = |property: &'static Property| {
+            let value = self.cluster_configs.get(property.name)?;
+            let given = Synonym {
+                name: property.name,
+                value: String::from(&**value),
+                source: ConfigSource::DynamicDefaultBroker,
+            };
+            Some(described(property, vec![given]))
+        };
+        PROPERTIES.iter().filter_map(given)
+    }
+
+    /// The dynamic settings of this broker, the weaker first: each is to be set in this order.
+    pub fn dynamic_configs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.cluster_configs.iter().chain(&self.broker_configs);
+        all.map(|(name, value)| (&**name, &**value))
+    }
+}
+
+/// A default that is not there ("" for "not set") is no value.
+fn default_synonym(name: &'static str, default: &str) -> Option<Synonym> {
+    let value = String::from(default);
+    (!default.is_empty()).then_some(Synonym { name, value, source: ConfigSource::Default })
+}
+
+fn described(property: &'static Property, synonyms: Vec<Synonym>) -> Described {
+    let holds = synonyms.first();
+    Described {
+        name: property.name,
+        value: holds.map(|synonym| synonym.value.clone()),
+        source: holds.map_or(ConfigSource::Default, |synonym| synonym.source),
+        type_id: property.type_id(),
+        read_only: !property.is_dynamic(),
+        doc: property.doc,
+        synonyms,
+    }
+}

@@ -1,0 +1,72 @@
+//! What a run of many seeds tells people: figures, marks, failures.
+
+use std::time::Duration;
+
+use verdict_core::marks::Mark;
+
+use crate::explore::Summary;
+
+/// Seeds within which every mark has to be hit by the nightly run; see [`unreachable`].
+pub const SEEDS_TO_HIT: u64 = 50_000;
+
+/// The marks that one broker's standard world cannot hit, by the beginning of their names: its
+/// clients form no groups, and no log is destroyed beyond what a seed in eighty does.
+const NOT_IN_STANDARD_SEEDS: &[&str] =
+    &["group.join.", "group.sync.", "group.rebalance.", "group.expiry.", "group.load."];
+
+/// Whether a mark is one that standard seeds cannot hit.
+#[must_use]
+pub fn unreachable(mark: Mark) -> bool {
+    NOT_IN_STANDARD_SEEDS.iter().any(|start| mark.name().starts_with(start))
+}
+
+/// Marks that should have been hit and were not.
+#[must_use]
+pub fn marks_due(summary: &Summary) -> Vec<&'static str> {
+    summary.marks_missed().filter(|&mark| !unreachable(mark)).map(Mark::name).collect()
+}
+
+/// Seeds, core inputs and simulated seconds per second, in one line.
+#[must_use]
+pub fn speed(summary: &Summary, took: Duration) -> String {
+    let seconds = took.as_secs_f64().max(1e-9);
+    format!(
+        "{} seeds in {seconds:.1} s: {:.0} seeds/s, {:.0} core inputs/s, {:.0} simulated s/s",
+        summary.seeds,
+        summary.seeds as f64 / seconds,
+        summary.inputs as f64 / seconds,
+        summary.simulated.as_secs_f64() / seconds
+    )
+}
+
+/// What a seed was on the average, in one line.
+#[must_use]
+pub fn averages(summary: &Summary) -> String {
+    let per = |sum: u64| sum as f64 / summary.seeds.max(1) as f64;
+    format!(
+        "per seed: {:.0} client operations, {:.0} core inputs, {:.1} lives of the node",
+        per(summary.operations),
+        per(summary.inputs),
+        per(summary.lives)
+    )
+}
+
+/// One line about a run that goes on.
+#[must_use]
+pub fn progress(summary: &Summary, took: Duration) -> String {
+    let resident = resident_mb().map_or_else(String::new, |mb| format!(", {mb} MB"));
+    format!(
+        "{}, {} failures, {} marks still at 0{resident}",
+        speed(summary, took),
+        summary.failures.len(),
+        marks_due(summary).len()
+    )
+}
+
+/// The resident memory of this process, in MB, where the system tells.
+#[must_use]
+pub fn resident_mb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1_024)
+}

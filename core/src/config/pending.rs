@@ -8,7 +8,6 @@ pub const PENDING: &[&str] = &[
     "group.consumer.max.session.timeout.ms",
     "group.consumer.min.heartbeat.interval.ms",
     "group.consumer.min.session.timeout.ms",
-    "group.consumer.session.timeout.ms",
     "log.index.size.max.bytes",
     "log.segment.delete.delay.ms",
     "max.incremental.fetch.session.cache.slots",

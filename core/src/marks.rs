@@ -171,8 +171,6 @@ marks! {
     NamesakeDeleted = "store.namesake_deleted",
     /// A log's segments began to be cleaned.
     CleaningBegun = "store.cleaning.begun",
-    /// Retention took records.
-    RetentionPassed = "node.retention.passed",
     /// Cleaned segments were taken into use.
     CleaningInstalled = "store.cleaning.installed",
     /// Cleaned segments have their names for good.

@@ -12,6 +12,7 @@ use core::fmt;
 
 use bytes::Bytes;
 
+use crate::clean::{Job, JobDone};
 use crate::wire::{Request, Response};
 
 /// A client's connection, numbered by the driver and never reused in one life of a node.
@@ -67,6 +68,13 @@ pub enum Input {
         /// How it ended.
         result: FileResult,
     },
+    /// A job ended.
+    JobDone {
+        /// The job's ticket.
+        ticket: Ticket,
+        /// What [`Job::run`] returned.
+        done: JobDone,
+    },
     /// A point of time that `next_timeout` named has passed.
     Tick,
     /// The node is to stop cleanly: a last checkpoint, then [`Output::Stopped`].
@@ -102,6 +110,14 @@ pub enum Output {
         ticket: Ticket,
         /// What to do.
         op: FileOp,
+    },
+    /// Work to be done beside the node: [`Job::run`] on any thread, its result as
+    /// [`Input::JobDone`].
+    Job {
+        /// Comes back with the result.
+        ticket: Ticket,
+        /// What to do.
+        job: Job,
     },
     /// The node serves requests from here on; before, they are answered as loading.
     Ready,

@@ -53,6 +53,10 @@ marks! {
     SequenceAboveVerified = "partition.sequence.above_verified",
     /// A batch of a fenced producer was refused.
     ProducerEpochBelow = "partition.producer.epoch_below",
+    /// A batch was put into its topic's codec.
+    BatchRecompressed = "partition.batch.recompressed",
+    /// A producer's epoch came from a marker that cleaning had emptied.
+    CleanedMarkerReplayed = "partition.producer.cleaned_marker",
     /// Idle producers were forgotten.
     ProducerExpired = "partition.producer.expired",
     /// A batch outside the open transaction of its producer was refused.
@@ -169,6 +173,24 @@ marks! {
     ReadFromFile = "store.read.from_file",
     /// A log was created in the folder of an older one whose deletion had failed.
     NamesakeDeleted = "store.namesake_deleted",
+    /// A log's segments began to be cleaned.
+    CleaningBegun = "store.cleaning.begun",
+    /// Cleaned segments were taken into use.
+    CleaningInstalled = "store.cleaning.installed",
+    /// Cleaned segments have their names for good.
+    CleaningDone = "store.cleaning.done",
+    /// A cleaning was given up; nothing of it was used.
+    CleaningAbandoned = "store.cleaning.abandoned",
+    /// The log's first segments went while they were being cleaned.
+    CleaningOvertaken = "store.cleaning.overtaken",
+    /// A cleaning met a batch that it cannot read.
+    CleaningFoundDamage = "store.cleaning.damage",
+    /// A cleaned segment did not get its name at once.
+    CleaningRenameRetried = "store.cleaning.rename_retried",
+    /// A start put cleaned segments in their places.
+    RecoveryCleaningEnded = "store.recovery.cleaning_ended",
+    /// A read met a file that was replaced meanwhile.
+    ReadBegunAgain = "store.read.begun_again",
     /// A batch from a segment file was damaged and not served.
     ReadCorrupt = "store.read.corrupt",
     // group

@@ -6,7 +6,8 @@ use verdict_core::marks::Mark;
 
 use crate::explore::Summary;
 
-/// Seeds within which every mark has to be hit by the nightly run; see [`unreachable`].
+/// Seeds within which every mark has to be hit by the nightly run; what one
+/// broker cannot hit is not among them.
 pub const SEEDS_TO_HIT: u64 = 50_000;
 
 /// The marks that one broker's standard world cannot hit, by the beginning of their names: its

@@ -8,6 +8,7 @@
 //! * The machines never call each other: they leave effects, and [`Node::settle`] delivers them.
 
 mod boot;
+mod cleaning;
 mod completion;
 mod configs;
 mod effects;
@@ -77,6 +78,8 @@ pub struct Node {
     pub(crate) timers: Timers,
     after_change: Vec<AfterChange>,
     next_verify: u64,
+    /// When a log to clean is looked for next.
+    cleaning_at: Option<Timestamp>,
 }
 
 impl Node {
@@ -102,6 +105,7 @@ impl Node {
             timers: Timers::default(),
             after_change: Vec::new(),
             next_verify: 0,
+            cleaning_at: None,
             changing: false,
             static_config: config.clone(),
             config,
@@ -128,6 +132,7 @@ impl Node {
             Input::ConnectionOpened { conn, host } => self.waiting.set_host(conn, host),
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
+            Input::JobDone { ticket, done } => self.store.job_done(ticket, done),
             Input::Tick => self.tick(),
             Input::Stop => self.stop(),
         }
@@ -156,10 +161,14 @@ impl Node {
     }
 
     fn next_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front().or_else(|| {
-            let (ticket, op) = self.store.poll_op()?;
-            Some(Output::File { ticket, op })
-        })
+        if let Some(output) = self.outputs.pop_front() {
+            return Some(output);
+        }
+        if let Some((ticket, op)) = self.store.poll_op() {
+            return Some(Output::File { ticket, op });
+        }
+        let (ticket, job) = self.store.poll_job()?;
+        Some(Output::Job { ticket, job })
     }
 
     /// When a [`Input::Tick`] is wanted, if at all.

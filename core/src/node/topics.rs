@@ -114,7 +114,8 @@ impl Node {
         }
         let config = self.log_config(&topic.topic);
         let epoch = self.meta.leader_epoch();
-        self.store.create_log(id, &topic, config.segment_bytes);
+        let (segment_bytes, _) = self.segment_limits(&config);
+        self.store.create_log(id, &topic, segment_bytes);
         self.when_persisted(Completion::LogCreated { partition: id });
         let partition = topic.partition;
         let name = topic.topic.clone();
@@ -151,10 +152,10 @@ impl Node {
         let config = self.log_config(name);
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
-            self.store.set_segment_limits(id, config.segment_bytes, config.segment_ms);
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }
+            self.set_segment_limits(id);
         }
     }
 

@@ -215,6 +215,7 @@ impl Store {
         mark!(CheckpointDone);
         self.last_checkpoint = now;
         self.journal.checkpointed(checkpoint.image.sequence);
+        self.cleaning_checkpointed();
         for (at, _) in &checkpoint.changed {
             let id: PartitionId = checkpoint.image.logs[*at].id;
             let Some(log) = self.logs.get_mut(&id) else { continue };
@@ -227,7 +228,8 @@ impl Store {
             }
         }
         if self.stopping {
-            if checkpoint.last && !self.has_changes() && !self.journal.is_busy() {
+            let last = checkpoint.last && self.cleaning.is_none();
+            if last && !self.has_changes() && !self.journal.is_busy() {
                 self.events.push_back(StoreEvent::Stopped);
                 self.stopping = false;
             } else {

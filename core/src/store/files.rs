@@ -19,6 +19,9 @@ pub(super) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
 /// A partition's topic id, in its folder.
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
 
+/// Behind the names of files that log cleaning writes, until they replace others.
+const CLEANED: &str = ".cleaned";
+
 /// A partition's folder.
 pub(super) fn folder(topic: &TopicPartition) -> String {
     topic.to_string()
@@ -66,6 +69,16 @@ impl Kind {
     /// The file of this kind for an offset, twenty digits wide.
     pub(super) fn path(self, folder: &str, offset: Offset) -> FilePath {
         FilePath::from(format!("{folder}/{offset:020}{}", self.suffix()))
+    }
+
+    /// Where the file of this kind is as long as a cleaning has not put it in its place.
+    pub(super) fn cleaned_path(self, folder: &str, offset: Offset) -> FilePath {
+        FilePath::from(format!("{folder}/{offset:020}{}{CLEANED}", self.suffix()))
+    }
+
+    /// The kind and offset of a [`Kind::cleaned_path`]'s name.
+    pub(super) fn parse_cleaned(name: &str) -> Option<(Self, Offset)> {
+        Self::parse(name.strip_suffix(CLEANED)?)
     }
 
     /// The kind and offset of a file's name.
@@ -144,6 +157,12 @@ mod tests {
     fn file_names_carry_twenty_digits_and_come_back() {
         assert_eq!(Kind::Log.path("t-0", 42).as_str(), "t-0/00000000000000000042.log");
         assert_eq!(Kind::parse("00000000000000000042.timeindex"), Some((Kind::TimeIndex, 42)));
+        assert_eq!(
+            Kind::Log.cleaned_path("t-0", 42).as_str(),
+            "t-0/00000000000000000042.log.cleaned"
+        );
+        assert_eq!(Kind::parse_cleaned("00000000000000000042.log.cleaned"), Some((Kind::Log, 42)));
+        assert_eq!(Kind::parse_cleaned("00000000000000000042.log"), None);
         for other in ["42.log", "0000000000000000004x.log", PARTITION_METADATA, ""] {
             assert_eq!(Kind::parse(other), None, "{other}");
         }

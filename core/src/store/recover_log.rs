@@ -106,6 +106,7 @@ impl RecoverLog {
             log.segment_bytes = image.segment_bytes;
             log.log_start = image.log_start;
             log.log_end = image.log_end;
+            log.clean_end = image.clean_end;
             log.leader_epochs.clone_from(&image.leader_epochs);
         }
         Self {
@@ -161,6 +162,19 @@ impl RecoverLog {
         let (bases, sizes, snapshots, epochs) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
+            let mut replaced = false;
+            for name in script.list(folder)? {
+                if let Some((kind, offset)) = Kind::parse_cleaned(&name) {
+                    let images = images.as_deref().unwrap_or_default();
+                    let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
+                    replaced |= wanted;
+                    end_cleaning(script, kind, folder, offset, wanted)?;
+                }
+            }
+            if replaced {
+                mark!(RecoveryCleaningEnded);
+                script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
+            }
             for name in script.list(folder)? {
                 let Some((kind, offset)) = Kind::parse(&name) else { continue };
                 let stray = match (&images, kind) {
@@ -420,10 +434,28 @@ fn restore(log: &mut Log, image: &LogImage) {
             segment.durable = image.size;
             segment.max_timestamp = image.max_timestamp;
             segment.max_timestamp_offset = image.max_timestamp_offset;
+            segment.first_timestamp = image.first_timestamp;
             segment
         })
         .collect();
     log.snapshot = None;
+}
+
+/// A file that a cleaning wrote: takes its place when the checkpoint knows of it, else it goes.
+fn end_cleaning(
+    script: &mut Script,
+    kind: Kind,
+    folder: &str,
+    offset: Offset,
+    wanted: bool,
+) -> Result<(), Stop> {
+    let source = kind.cleaned_path(folder, offset);
+    script.ask(if wanted {
+        FileOp::Rename { source, target: kind.path(folder, offset) }
+    } else {
+        FileOp::Remove { path: source }
+    })?;
+    Ok(())
 }
 
 struct LoadedSegment {
@@ -460,13 +492,15 @@ fn load_segment(
     let (index, time, txn) = (next(), next(), next());
     let (indexed, txn_good) = (index.is_some() && time.is_some(), txn.is_some());
     let segment = Segment {
-        first_timestamp: None,
         base: image.base,
         size: image.size,
         written: image.size,
         durable: image.size,
         max_timestamp: image.max_timestamp,
         max_timestamp_offset: image.max_timestamp_offset,
+        first_timestamp: image.first_timestamp,
+        cleaned: false,
+        aside: false,
         index: index.unwrap_or_default(),
         time: time.unwrap_or_default(),
         txn: txn.unwrap_or_default(),

@@ -101,7 +101,13 @@ impl Store {
         let Some(log) = self.logs.get_mut(&id) else { return };
         log.busy = false;
         match *result {
-            Ok(_) => advance(log),
+            Ok(_) => {
+                advance(log);
+                // What the log's start has passed, and had to be written first.
+                for segment in log.move_start(log.log_start) {
+                    self.removals.extend(Removal::segment(&log.folder_name, segment.base));
+                }
+            }
             Err(error) => {
                 mark!(SegmentWriteRetried);
                 log.in_flight = 0;

@@ -19,13 +19,15 @@ pub(super) fn batch(writer: Writer, timestamp_ms: i64, apps: &[u64]) -> Bytes {
 
 /// The same, every value longer by so many bytes.
 pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize) -> Bytes {
-    let mut records = BytesMut::with_capacity(apps.len() * 16);
+    let mut records = BytesMut::with_capacity(apps.len() * 24);
     for (delta, &app) in (0_i64..).zip(apps) {
-        let mut record = BytesMut::with_capacity(16);
+        let mut record = BytesMut::with_capacity(24);
         record.put_u8(0);
         varint(&mut record, 0);
         varint(&mut record, delta);
-        varint(&mut record, -1);
+        // A key of its own: on a compacted topic every record is its key's newest.
+        varint(&mut record, 8);
+        record.put_u64(app);
         varint(&mut record, 8 + pad as i64);
         record.put_u64(app);
         record.put_bytes(0x5a, pad);

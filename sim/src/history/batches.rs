@@ -88,6 +88,11 @@ fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
         coordinator_epoch: -1,
         apps: Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len())),
     };
+    if count == 0 && attributes & 0x20 != 0 {
+        // What cleaning has left of a marker whose transaction is gone: it says nothing any more.
+        batch.pid = -1;
+        batch.kind = BatchKind::Plain;
+    }
     for _ in 0..count {
         let (key, value) = parse_record(&mut bytes)?;
         if attributes & 0x20 == 0 {

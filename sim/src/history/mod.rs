@@ -197,6 +197,8 @@ pub enum Event {
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.
     Damaged,
+    /// The clients' topic is compacted, and every record has a key of its own.
+    Compacts,
     /// A node serves.
     Served,
     /// Faults ended; what is open has to end.

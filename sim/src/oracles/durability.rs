@@ -22,7 +22,12 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     for (&app, known) in &facts.apps {
         let place = places.get(&app);
         let start = facts.logs.get(&known.part).map_or(0, |log| log.start);
+        let committed = known.txn.and_then(|txn| facts.txns.get(&txn)).map(|txn| txn.ended);
+        // Of a compacted log aborted records go.
+        let may_be_cleaned =
+            facts.compacted && committed.is_some_and(|ended| ended != Some((true, Outcome::Ok)));
         match (known.outcome, place, known.offset) {
+            (Outcome::Ok, None, _) if may_be_cleaned => {}
             (Outcome::Ok, None, offset) if offset.map_or(start == 0, |offset| offset >= start) => {
                 findings.add(1, || {
                     format!("record {app} was acknowledged at {offset:?} and is not in the log")
@@ -61,7 +66,11 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 }
 
 /// What a reader was once given, acknowledged or not, stays where it was seen.
+/// Of a compacted log a batch is cleaned of aborted records, or goes.
 fn stays(facts: &Facts<'_>, findings: &mut Findings) {
+    if facts.compacted {
+        return;
+    }
     for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| !fetch.is_final) {
         let Some(log) = facts.logs.get(&fetch.part) else { continue };
         for batch in fetch.batches.iter().filter(|batch| batch.base >= log.start) {
@@ -89,6 +98,8 @@ fn holes(facts: &Facts<'_>, findings: &mut Findings) {
             } else {
                 batch.base == next
             };
+            // Of a compacted log whole batches are gone.
+            let fits = fits || (facts.compacted && next <= batch.base.max(batch.last));
             if !fits {
                 findings.add(1, || {
                     format!(

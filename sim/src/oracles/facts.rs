@@ -59,6 +59,8 @@ pub struct Facts<'h> {
     pub(super) logs: BTreeMap<Part, Log>,
     /// Durable bytes were destroyed: the broker may only be silent about them.
     pub(super) damaged: bool,
+    /// The topic is compacted, with a key of its own for every record.
+    pub(super) compacted: bool,
 }
 
 impl<'h> Facts<'h> {
@@ -71,6 +73,7 @@ impl<'h> Facts<'h> {
             txns: BTreeMap::new(),
             logs: BTreeMap::new(),
             damaged: false,
+            compacted: false,
         };
         for entry in &history.entries {
             facts.learn(entry.at_us, &entry.event);
@@ -121,6 +124,7 @@ impl<'h> Facts<'h> {
                 self.txns.entry(txn).or_default().ended = Some((commit, outcome));
             }
             Event::Damaged => self.damaged = true,
+            Event::Compacts => self.compacted = true,
             Event::Fetched(fetch) if fetch.is_final => self.learn_log(fetch),
             _ => {}
         }

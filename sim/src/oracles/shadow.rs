@@ -23,6 +23,10 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 }
             }
             Event::Recovered { part, log_start, batches } => {
+                if facts.compacted {
+                    // What is not there may have been cleaned away.
+                    continue;
+                }
                 let there: BTreeMap<i64, &Batch> =
                     batches.iter().map(|batch| (batch.base, batch)).collect();
                 let shown = seen.entry(*part).or_default().range(log_start..);

@@ -84,7 +84,10 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
         }
     }
     let hidden = fetch.batches.iter().find(|batch| {
-        batch.kind == BatchKind::Plain && batch.last >= fetch.from && !shown.contains(&batch.last)
+        batch.kind == BatchKind::Plain
+            && !batch.apps.is_empty()
+            && batch.last >= fetch.from
+            && !shown.contains(&batch.last)
     });
     if let Some(batch) = hidden {
         findings.add(7, || {

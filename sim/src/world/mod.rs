@@ -95,11 +95,15 @@ impl World {
         if plan.lying_disk {
             broker.disk.lie();
         }
+        let mut env = Env::new(choices, plan.profile, trace, pins)
+            .with_forgetting(plan.forgets_producers)
+            .with_old_epochs(plan.ages_epochs)
+            .with_parts(plan.parts);
+        if plan.compacts {
+            env.history.push(0, 0, Event::Compacts);
+        }
         Ok(Self {
-            env: Env::new(choices, plan.profile, trace, pins)
-                .with_forgetting(plan.forgets_producers)
-                .with_old_epochs(plan.ages_epochs)
-                .with_parts(plan.parts),
+            env,
             brokers: vec![broker],
             clients,
             phase: Phase::Create,
@@ -181,6 +185,12 @@ impl World {
                     broker.file_done(env, lane);
                 }
             }
+            Happening::JobDone { broker, life, ticket, done } => {
+                let broker = &mut self.brokers[broker];
+                if broker.life == life && broker.node.is_some() {
+                    broker.job_done(env, ticket, *done);
+                }
+            }
             Happening::Restart { broker, life } => {
                 let broker = &mut self.brokers[broker];
                 if broker.life == life && broker.node.is_none() {
@@ -217,9 +227,9 @@ impl World {
             Happening::Arrive { .. } | Happening::ConnClosed { .. } => {
                 self.brokers[0].paused_until_us()
             }
-            Happening::Tick { broker, .. } | Happening::FileDone { broker, .. } => {
-                self.brokers[*broker].paused_until_us()
-            }
+            Happening::Tick { broker, .. }
+            | Happening::FileDone { broker, .. }
+            | Happening::JobDone { broker, .. } => self.brokers[*broker].paused_until_us(),
             _ => return None,
         };
         (until_us > self.env.now_us).then_some(until_us)

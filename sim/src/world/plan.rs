@@ -27,6 +27,9 @@ pub struct Plan {
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
     pub ages_epochs: bool,
+    /// Whether the clients' topic is compacted. Every record has a key of its own, so that what
+    /// must be there is what must be there without.
+    pub compacts: bool,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
@@ -69,6 +72,7 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
             // Smaller than the properties may be: a world is short, and is to see the journal go
             // round and segments roll.
             "sim.journal.bytes" => config.verdict_journal_bytes = number()?,
+            "sim.segment.bytes.max" => config.segment_bytes_max = number()? as _,
             // What a node is told from its second life on.
             LATER_GROUP_SIZE => {}
             "sim.segment.bytes" => config.log_segment_bytes = number()? as _,
@@ -130,6 +134,7 @@ impl Plan {
             if choices.below(Label::Size, 3) == 2 { draw_group(choices, &mut set) } else { 0 };
         let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
+        let compacts = draw_cleaning(choices, &mut properties);
         let pipeline = members > 0;
         Self {
             properties,
@@ -140,11 +145,34 @@ impl Plan {
             work_us: 25_000_000,
             forgets_producers: forgets,
             ages_epochs,
+            compacts,
             pipeline,
             timeout_ms,
             lying_disk: false,
         }
     }
+}
+
+/// In one world of three, logs are cleaned all the time: the internal ones, and every second time
+/// the clients' topic too. Drawn last, so that the other worlds are as they were.
+fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -> bool {
+    if choices.below(Label::Property, 3) < 2 {
+        return false;
+    }
+    let mut set = |key: &str, value: &str| properties.push((key.to_owned(), value.to_owned()));
+    set("log.cleaner.backoff.ms", "150");
+    set("log.cleaner.min.cleanable.ratio", "0");
+    let retention_ms = ["0", "400", "86400000"][choices.below(Label::Property, 3) as usize];
+    set("log.cleaner.delete.retention.ms", retention_ms);
+    let segment_bytes = ["1500", "600", "4000"][choices.below(Label::Property, 3) as usize];
+    set("sim.segment.bytes.max", segment_bytes);
+    let keys = ["134217728", "300"][choices.below(Label::Property, 2) as usize];
+    set("log.cleaner.dedupe.buffer.size", keys);
+    let compacts = choices.below(Label::Property, 2) == 1;
+    if compacts {
+        set("log.cleanup.policy", "compact");
+    }
+    compacts
 }
 
 /// What was drawn of a world before its clients are.

@@ -42,6 +42,7 @@ pub mod marks;
 pub mod meta;
 pub mod node;
 pub mod partition;
+mod pattern;
 pub mod store;
 #[cfg(test)]
 mod testing;

@@ -13,13 +13,16 @@ use crate::trace::Trace;
 /// Seeds within which a lying disk has to be found: it takes a crash, which half of them have.
 const SEEDS: u64 = 100;
 
-/// What is wrong with the alarm; `None` when it rings.
-#[must_use]
-pub fn complaint() -> Option<String> {
+/// The run in which a lying disk is found.
+///
+/// # Errors
+///
+/// What is wrong with the alarm, when it does not ring.
+pub fn ring() -> Result<(RecordedRun, Run), String> {
     if !judge(&lost_record()).iter().any(|found| found.oracle == 1) {
-        return Some("O1 says nothing to a history without an acknowledged record".to_owned());
+        return Err("O1 says nothing to a history without an acknowledged record".to_owned());
     }
-    find().is_none().then(|| format!("{SEEDS} seeds on a disk that lies, and nothing was found"))
+    find().ok_or_else(|| format!("{SEEDS} seeds on a disk that lies, and nothing was found"))
 }
 
 /// A record is acknowledged and, at the end, not there.
@@ -47,8 +50,7 @@ fn lost_record() -> History {
 }
 
 /// The first seed at which an oracle finds the lying disk, and its run.
-#[must_use]
-pub fn find() -> Option<(RecordedRun, Run)> {
+fn find() -> Option<(RecordedRun, Run)> {
     (0..SEEDS).find_map(|seed| {
         let (mut recorded, _) = RecordedRun::of_seed(seed);
         recorded.cuts.lying_disk = true;
@@ -64,7 +66,7 @@ pub fn find() -> Option<(RecordedRun, Run)> {
 /// The same for tests, which may expect it.
 #[cfg(test)]
 pub(crate) fn broken_seed() -> (RecordedRun, Run) {
-    find().expect("a disk that lies is found within a hundred seeds")
+    ring().expect("a disk that lies is found within a hundred seeds")
 }
 
 #[cfg(test)]
@@ -73,6 +75,6 @@ mod tests {
 
     #[test]
     fn the_canary_is_found() {
-        assert_eq!(complaint(), None);
+        assert_eq!(ring().err(), None);
     }
 }

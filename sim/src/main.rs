@@ -302,7 +302,7 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
 
 fn print_history(seed: u64) -> ExitCode {
     match history_of(seed) {
-        Ok((_, history)) => match history.write_json_lines(&mut std::io::stdout().lock()) {
+        Ok(history) => match history.write_json_lines(&mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("the history could not be written: {error}");
@@ -317,11 +317,13 @@ fn print_history(seed: u64) -> ExitCode {
 }
 
 fn run_canary(save: Option<&Path>) -> ExitCode {
-    if let Some(silent) = verdict_sim::canary::complaint() {
-        println!("CANARY: {silent}");
-        return ExitCode::from(1);
-    }
-    let Some((recorded, run)) = verdict_sim::canary::find() else { return ExitCode::from(1) };
+    let (recorded, run) = match verdict_sim::canary::ring() {
+        Ok(found) => found,
+        Err(silent) => {
+            println!("CANARY: {silent}");
+            return ExitCode::from(1);
+        }
+    };
     let Some(failure) = &run.failure else { return ExitCode::from(1) };
     println!("found, as it has to be: {failure}");
     let text = save.map(|path| {

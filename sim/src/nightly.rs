@@ -60,9 +60,9 @@ impl Nightly {
     pub fn run(&self, stop: &AtomicBool) -> Night {
         let began = Instant::now();
         let mut complaints = Vec::new();
-        match canary::complaint() {
-            Some(silent) => complaints.push(format!("CANARY: {silent}")),
-            None => println!("canary: found, as it has to be"),
+        match canary::ring() {
+            Err(silent) => complaints.push(format!("CANARY: {silent}")),
+            Ok(_) => println!("canary: found, as it has to be"),
         }
         let commit = commit();
         let said = Mutex::new(Instant::now());
@@ -103,14 +103,15 @@ impl Nightly {
         if summary.seeds >= SEEDS_TO_HIT && !due.is_empty() {
             complaints.push(format!("not hit in {} seeds: {}", summary.seeds, due.join(" ")));
         }
-        if let Some(differs) = self.second_process() {
-            complaints.push(differs);
+        let second = self.second_process();
+        if let Err(differs) = &second {
+            complaints.push(differs.clone());
             codes.push(130);
         }
         if codes.is_empty() && !complaints.is_empty() {
             codes.push(1);
         }
-        println!("{}", self.screen(&summary, &complaints, took));
+        println!("{}", self.screen(&summary, &complaints, second.is_ok(), took));
         Night { summary, complaints, exit_code: worst(codes.into_iter()) }
     }
 
@@ -137,8 +138,9 @@ impl Nightly {
         }
     }
 
-    /// What another process says about the hash of a sample, when it does not agree.
-    fn second_process(&self) -> Option<String> {
+    /// Asks another process for the hash of a sample. An error says that there is none, or that it
+    /// does not agree.
+    fn second_process(&self) -> Result<(), String> {
         let plan = Exploration {
             from: self.from,
             seeds: self.sample,
@@ -153,27 +155,32 @@ impl Nightly {
                 .args(["--from", &self.from.to_string()])
                 .output()
         });
-        let text = match output {
-            Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
-            Err(error) => return Some(format!("no second process: {error}")),
-        };
+        let output = output.map_err(|error| format!("no second process: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let there = text.split_whitespace().next().unwrap_or("nothing");
-        (there != here).then(|| format!("nondeterminism: {here} here, {there} in another process"))
+        if there == here {
+            return Ok(());
+        }
+        Err(format!("nondeterminism: {here} here, {there} in another process"))
     }
 
-    fn screen(&self, summary: &Summary, complaints: &[String], took: Duration) -> String {
+    fn screen(
+        &self,
+        summary: &Summary,
+        complaints: &[String],
+        agrees: bool,
+        took: Duration,
+    ) -> String {
+        let sample = format!("; {} seeds agree in two processes", self.sample);
         let mut lines = vec![
             "== the night".to_owned(),
             speed(summary, took),
             averages(summary),
             format!("seeds {} to {}", self.from, self.from + summary.seeds),
-            format!("hash {:016x}; {} seeds agree in two processes", summary.hash, self.sample),
-            format!("{} marks never hit", marks_due(summary).len()),
+            format!("hash {:016x}{}", summary.hash, if agrees { &*sample } else { "" }),
+            format!("{} marks that these worlds drive never hit", marks_due(summary).len()),
             format!("{} failing seeds, in {}", summary.failures.len(), self.save.display()),
         ];
-        if complaints.iter().any(|complaint| complaint.starts_with("nondeterminism")) {
-            lines[4] = format!("hash {:016x}", summary.hash);
-        }
         lines.extend(complaints.iter().take(12).map(|complaint| format!("FAILED {complaint}")));
         if complaints.len() > 12 {
             lines.push(format!("and {} more", complaints.len() - 12));

@@ -17,7 +17,7 @@ fn a_recorded_seed_replays_with_the_hash_of_the_seed() {
 
 #[test]
 fn a_file_replays_with_the_hash_it_names_and_by_the_oracle_it_names() {
-    let (recorded, run) = canary::find().expect("a lying disk is found");
+    let (recorded, run) = canary::ring().expect("a lying disk is found");
     let failure = run.failure.as_ref().expect("it was found by an oracle");
     let text = recorded.to_file(Some(7), &run, failure, "abc").expect("it is plain data");
     let scenario = Scenario::parse(&text).expect("it was written so");
@@ -29,7 +29,7 @@ fn a_file_replays_with_the_hash_it_names_and_by_the_oracle_it_names() {
 
 #[test]
 fn a_file_of_another_commit_says_so_and_runs() {
-    let (recorded, run) = canary::find().expect("a lying disk is found");
+    let (recorded, run) = canary::ring().expect("a lying disk is found");
     let failure = run.failure.as_ref().expect("it was found by an oracle");
     let text = recorded.to_file(None, &run, failure, "abc").expect("it is plain data");
     let scenario = Scenario::parse(&text).expect("it was written so");

@@ -536,7 +536,7 @@ fn key(topic: &Topic, part: &Part) -> Key {
 /// The id of the session that begins with this answer; 0 when there is no room for it.
 fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
     let slots = usize::try_from(node.config.max_incremental_fetch_session_cache_slots);
-    let (now_ms, entropy) = (node.now.at.as_ms(), node.config.entropy);
+    let now_ms = node.now.at.as_ms();
     let parts = fetch.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(move |part| {
             let max_bytes = i32::try_from(part.max_bytes).unwrap_or(i32::MAX);
@@ -545,7 +545,7 @@ fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
         })
     });
     let by_id = fetch.context.version >= BY_ID;
-    node.fetch_sessions.create(now_ms, entropy, slots.unwrap_or(0), by_id, parts)
+    node.fetch_sessions.create(now_ms, slots.unwrap_or(0), by_id, parts)
 }
 
 /// Drops what the session's client knows already.

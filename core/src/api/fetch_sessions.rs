@@ -12,6 +12,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ErrorCode;
 use crate::mark;
+use crate::meta::IdSource;
 use crate::types::{Offset, TopicId, TopicName};
 
 /// The epoch of a request that wants a new session.
@@ -65,16 +66,27 @@ struct Session {
 }
 
 /// All sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FetchSessions {
     sessions: BTreeMap<i32, Session>,
     /// By last use: the first is the next to go.
     by_use: BTreeSet<(u64, i32)>,
     partitions: usize,
-    made: u64,
+    ids: IdSource,
 }
 
 impl FetchSessions {
+    /// No session yet; ids are drawn from the entropy.
+    pub(crate) const fn new(entropy: u128) -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            by_use: BTreeSet::new(),
+            partitions: 0,
+            // Apart from the ids of topics, which are drawn from the same entropy.
+            ids: IdSource::new(entropy ^ 0x6665_7463_6820_7365_7373),
+        }
+    }
+
     /// Ends a session, if there is one of that id.
     pub(super) fn remove(&mut self, id: i32) {
         if let Some(session) = self.sessions.remove(&id) {
@@ -87,7 +99,6 @@ impl FetchSessions {
     pub(super) fn create(
         &mut self,
         now_ms: u64,
-        entropy: u128,
         slots: usize,
         by_id: bool,
         partitions: impl Iterator<Item = (Key, Cached, Told)>,
@@ -109,7 +120,7 @@ impl FetchSessions {
         if size == 0 || !self.make_room(now_ms, slots, size) {
             return 0;
         }
-        let id = self.new_id(entropy);
+        let id = self.new_id();
         self.partitions += size;
         self.by_use.insert((now_ms, id));
         self.sessions.insert(id, session);
@@ -141,14 +152,9 @@ impl FetchSessions {
     }
 
     /// Any positive number that is not in use; hard to guess, as sessions are found by it alone.
-    fn new_id(&mut self, entropy: u128) -> i32 {
+    fn new_id(&mut self) -> i32 {
         loop {
-            self.made = self.made.wrapping_add(1);
-            #[expect(clippy::cast_possible_truncation, reason = "any half of the entropy will do")]
-            let mut z = (entropy as u64) ^ self.made.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            let id = i32::try_from(z >> 33).unwrap_or(0);
+            let id = (self.ids.next_id().0 & 0x7fff_ffff) as i32;
             if id != 0 && !self.sessions.contains_key(&id) {
                 return id;
             }
@@ -282,12 +288,12 @@ mod tests {
 
     fn make(sessions: &mut FetchSessions, now_ms: u64, slots: usize, partitions: i32) -> i32 {
         let all = (0..partitions).map(|index| (key(index), Cached::new(0, -1, 100), told(5)));
-        sessions.create(now_ms, 7, slots, false, all)
+        sessions.create(now_ms, slots, false, all)
     }
 
     #[test]
     fn only_news_is_told() {
-        let mut sessions = FetchSessions::default();
+        let mut sessions = FetchSessions::new(7);
         let id = make(&mut sessions, 0, 10, 2);
         assert!(id > 0);
         let table = [
@@ -308,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_had_records_is_read_last_the_next_time() {
-        let mut sessions = FetchSessions::default();
+        let mut sessions = FetchSessions::new(7);
         let id = make(&mut sessions, 0, 10, 3);
         sessions.tell(id, &key(0), &Told { has_records: true, ..told(5) });
         let order: alloc::vec::Vec<i32> =
@@ -318,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_request_is_checked_and_moves_the_epoch() {
-        let mut sessions = FetchSessions::default();
+        let mut sessions = FetchSessions::new(7);
         let id = make(&mut sessions, 0, 10, 1);
         let mut step = |id, epoch, by_id| sessions.update(1, id, epoch, by_id, empty(), empty());
         assert_eq!(step(id, 1, false), Ok(Some(2)));
@@ -330,16 +336,17 @@ mod tests {
 
     #[test]
     fn a_session_whose_partitions_are_all_forgotten_ends() {
-        let mut sessions = FetchSessions::default();
+        let mut sessions = FetchSessions::new(7);
         let id = make(&mut sessions, 0, 10, 1);
         let ended = sessions.update(1, id, 1, false, empty(), core::iter::once(key(0)));
         assert_eq!(ended, Ok(None));
-        assert_eq!(sessions, FetchSessions { made: sessions.made, ..FetchSessions::default() });
+        let ids = sessions.ids.clone();
+        assert_eq!(sessions, FetchSessions { ids, ..FetchSessions::new(7) });
     }
 
     #[test]
     fn the_unused_goes_first_then_the_old_and_small_and_nothing_that_is_young() {
-        let mut sessions = FetchSessions::default();
+        let mut sessions = FetchSessions::new(7);
         let first = make(&mut sessions, 0, 2, 3);
         let second = make(&mut sessions, 10, 2, 1);
         assert_eq!(make(&mut sessions, 20, 2, 9), 0, "both are young");

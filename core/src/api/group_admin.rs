@@ -51,11 +51,11 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGro
         // Of a group that is not there nothing is told of what may be done with it.
         let authorized_operations = if found.is_ok() { operations } else { i32::MIN };
         let group_id = id.clone();
-        let message = match node.group.describe_consumer(id.as_str()) {
-            Ok(_) => format!("Group {} is not a classic group.", id.as_str()),
-            Err(_) => format!("Group {} not found.", id.as_str()),
+        let not_found = || match node.group.has_consumer_group(id.as_str()) {
+            true => format!("Group {} is not a classic group.", id.as_str()),
+            false => format!("Group {} not found.", id.as_str()),
         };
-        let group = described(context.version, found, message);
+        let group = described(context.version, found, not_found);
         KafkaGroup { group_id, authorized_operations, ..group }
     });
     let data = DescribeGroupsResponseData { groups: groups.collect(), ..Default::default() };
@@ -65,7 +65,7 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGro
 fn described(
     version: i16,
     group: Result<DescribedGroup, GroupError>,
-    not_found: String,
+    not_found: impl Fn() -> String,
 ) -> KafkaGroup {
     let nothing = KafkaGroup::default();
     match group {
@@ -94,7 +94,7 @@ fn described(
                 DESCRIBE_NOT_FOUND.. => ErrorCode::GroupIdNotFound.code(),
                 _ => ErrorCode::None.code(),
             },
-            error_message: (version >= DESCRIBE_NOT_FOUND).then(|| KafkaString::from(not_found)),
+            error_message: (version >= DESCRIBE_NOT_FOUND).then(|| KafkaString::from(not_found())),
             ..nothing
         },
         Err(error) => KafkaGroup { error_code: ErrorCode::from(&error).code(), ..nothing },

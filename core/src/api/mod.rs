@@ -28,6 +28,7 @@ mod txn_offsets;
 mod waiting;
 pub(crate) mod write_txn_markers;
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -146,6 +147,12 @@ fn resume_admin(node: &mut Node, context: Context, request: Request) {
         // `resume` takes the others.
         other => refuse_all(node, &context, &other),
     }
+}
+
+/// What stands more than once in a request.
+fn repeated<T: Ord + Copy>(items: impl Iterator<Item = T>) -> BTreeSet<T> {
+    let mut seen = BTreeSet::new();
+    items.filter(|item| !seen.insert(*item)).collect()
 }
 
 /// The answer while the node is not serving: the request's own error shape.

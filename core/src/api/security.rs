@@ -14,7 +14,7 @@ use kacrab_protocol::generated::{
     DescribeUserScramCredentialsRequestData, DescribeUserScramCredentialsResponseData,
 };
 
-use super::Context;
+use super::{Context, repeated};
 use crate::error::ErrorCode;
 use crate::node::Node;
 use crate::wire::Response;
@@ -66,13 +66,8 @@ pub(crate) fn describe_scram(
     context: &Context,
     request: &DescribeUserScramCredentialsRequestData,
 ) {
-    let names = request.users.iter().flatten().map(|user| &user.name);
-    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
-    for name in names {
-        if !once.insert(name.as_str()) {
-            twice.insert(name.as_str());
-        }
-    }
+    let names = || request.users.iter().flatten().map(|user| user.name.as_str());
+    let (once, twice) = (names().collect::<BTreeSet<_>>(), repeated(names()));
     let results = once
         .iter()
         .map(|name| {

@@ -26,9 +26,15 @@ impl Property {
             "int" => 3,
             "short" => 4,
             "long" => 5,
-            kind if kind.starts_with("list") => 7,
+            _ if self.is_list() => 7,
             _ => 2,
         }
+    }
+
+    /// Whether its value is a list, to which words can be added.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        self.kind.starts_with("list")
     }
 
     /// Whether it can be changed while the broker runs.

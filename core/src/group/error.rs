@@ -79,3 +79,9 @@ pub enum GroupError {
     #[error("the offsets could not be written: {0:?}")]
     Log(ErrorCode),
 }
+
+impl From<crate::pattern::InvalidPattern> for GroupError {
+    fn from(_: crate::pattern::InvalidPattern) -> Self {
+        Self::InvalidRegularExpression
+    }
+}

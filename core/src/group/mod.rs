@@ -223,6 +223,17 @@ enum Phase {
     Failed,
 }
 
+/// A group of a partition that is served here. Of the shards alone, so that the caller has the rest
+/// of the coordinator for itself.
+fn group_in<'s>(
+    shards: &'s mut BTreeMap<i32, Phase>,
+    partition: i32,
+    id: &str,
+) -> Option<&'s mut Group> {
+    let Some(Phase::Active(shard)) = shards.get_mut(&partition) else { return None };
+    shard.group_mut(id)
+}
+
 /// A record, decoded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {

@@ -103,7 +103,7 @@ impl Meta {
         let mut after = self.dynamic_of(resource).clone();
         for op in ops {
             let property = PROPERTIES.iter().find(|property| property.name == op.name);
-            let list = property.map(|property| (property.type_id() == 7, property.default));
+            let list = property.map(|property| (property.is_list(), property.default));
             apply(&mut after, op, list)?;
         }
         let touched = ops.iter().map(|op| &*op.name);

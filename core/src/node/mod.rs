@@ -100,7 +100,7 @@ impl Node {
             open_turn: Vec::new(),
             unpersisted: VecDeque::new(),
             waiting: Waiting::default(),
-            fetch_sessions: api::FetchSessions::default(),
+            fetch_sessions: api::FetchSessions::new(config.entropy),
             reads: BTreeMap::new(),
             timers: Timers::default(),
             after_change: Vec::new(),

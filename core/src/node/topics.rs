@@ -1,6 +1,7 @@
 //! Topics coming and going: records of the metadata log, and what the node does once they are
 //! persisted.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -48,14 +49,26 @@ impl Node {
     }
 
     pub(super) fn metadata_persisted(&mut self, records: &[Bytes], base_offset: Offset) {
+        let (mut broker, mut topics) = (false, BTreeSet::new());
         for (record, offset) in records.iter().zip(base_offset..) {
             match self.meta.replay(offset, record) {
+                // Settings come one a record; what follows from them is done once.
+                Ok(MetaChange::BrokerConfigChanged) => broker = true,
+                Ok(MetaChange::TopicConfigChanged { name }) => {
+                    topics.insert(name);
+                }
                 Ok(change) => {
                     self.tell_groups(&change, offset);
                     self.metadata_changed(change);
                 }
                 Err(error) => self.fault(alloc::format!("a metadata record is damaged: {error}")),
             }
+        }
+        if broker {
+            self.broker_configs_changed();
+        }
+        for name in topics {
+            self.topic_config_changed(&name);
         }
         self.topics_changed();
     }
@@ -101,9 +114,12 @@ impl Node {
             MetaChange::Feature { name, level } if *name == *TRANSACTION_VERSION => {
                 self.txn.set_transaction_version(level);
             }
-            MetaChange::BrokerConfigChanged => self.broker_configs_changed(),
-            MetaChange::TopicConfigChanged { name } => self.topic_config_changed(&name),
-            MetaChange::TopicCreated { .. } | MetaChange::Feature { .. } | MetaChange::Other => {}
+            // Settings are taken together, by the caller.
+            MetaChange::BrokerConfigChanged
+            | MetaChange::TopicConfigChanged { .. }
+            | MetaChange::TopicCreated { .. }
+            | MetaChange::Feature { .. }
+            | MetaChange::Other => {}
         }
     }
 

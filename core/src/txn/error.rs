@@ -87,3 +87,9 @@ impl From<LogAppendError> for TxnError {
         }
     }
 }
+
+impl From<crate::pattern::InvalidPattern> for TxnError {
+    fn from(_: crate::pattern::InvalidPattern) -> Self {
+        Self::InvalidRegularExpression
+    }
+}

@@ -1,21 +1,14 @@
 //! ListTransactions and its filters (spec 8.7, KIP-664, KIP-994, KIP-1152).
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use regex::{Regex, RegexBuilder};
-
 use super::shard::Shard;
 use super::{TxnCoordinator, TxnError, TxnState};
+use crate::pattern::whole_match;
 use crate::types::ProducerId;
-
-/// The most memory, in bytes, that a client's pattern may take once compiled.
-const PATTERN_LIMIT_BYTES: usize = 256 * 1024;
-/// The deepest nesting of a client's pattern.
-const PATTERN_NEST_LIMIT: u32 = 50;
 
 /// What to list; all filters must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -61,7 +54,10 @@ impl TxnCoordinator {
         if self.shards.values().any(|shard| shard.loading) {
             return Err(TxnError::LoadInProgress);
         }
-        let pattern = whole_match(&filters.transactional_id_pattern)?;
+        let pattern = match &*filters.transactional_id_pattern {
+            "" => None,
+            pattern => Some(whole_match(pattern)?),
+        };
         let mut listing = TxnListing::default();
         let mut states = BTreeSet::new();
         for name in &filters.states {
@@ -91,22 +87,4 @@ impl TxnCoordinator {
         }
         Ok(listing)
     }
-}
-
-/// The pattern as a matcher of whole ids; `None` for the empty one.
-fn whole_match(pattern: &str) -> Result<Option<Regex>, TxnError> {
-    if pattern.is_empty() {
-        return Ok(None);
-    }
-    let build = |text: &str| {
-        RegexBuilder::new(text)
-            .size_limit(PATTERN_LIMIT_BYTES)
-            .dfa_size_limit(PATTERN_LIMIT_BYTES)
-            .nest_limit(PATTERN_NEST_LIMIT)
-            .build()
-            .map_err(|_| TxnError::InvalidRegularExpression)
-    };
-    // By itself first: "a)(b" is no pattern, though it becomes one between brackets.
-    build(pattern)?;
-    build(&format!(r"\A(?:{pattern})\z")).map(Some)
 }

@@ -36,12 +36,6 @@ macro_rules! labels {
             pub const fn is_fault(self) -> bool {
                 matches!(match self { $(Self::$name => Kind::$kind,)* }, Kind::Fault)
             }
-
-            /// Whether it decides what the world is, before anything happens.
-            #[must_use]
-            pub const fn is_plan(self) -> bool {
-                matches!(match self { $(Self::$name => Kind::$kind,)* }, Kind::Config)
-            }
         }
     };
 }

@@ -38,7 +38,6 @@ enum Engine {
 pub struct Source {
     engine: Engine,
     recording: Option<Recording>,
-    drawn: u64,
     clamped: u64,
 }
 
@@ -70,7 +69,7 @@ impl Source {
     }
 
     fn of_engine(engine: Engine) -> Self {
-        Self { engine, recording: None, drawn: 0, clamped: 0 }
+        Self { engine, recording: None, clamped: 0 }
     }
 
     /// Keeps a record of every choice from here on.
@@ -87,12 +86,6 @@ impl Source {
     /// Takes the choices recorded so far; nothing is recorded any more.
     pub fn take_recording(&mut self) -> Option<Recording> {
         self.recording.take()
-    }
-
-    /// How many choices were made.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.drawn
     }
 
     /// How many recorded choices were too high for the question they answered: the world is not
@@ -122,7 +115,6 @@ impl Source {
     }
 
     fn keep(&mut self, lane: Lane, n: u32, picked: u32) -> u32 {
-        self.drawn += 1;
         if let Some(recording) = &mut self.recording {
             recording.push(lane, Choice { n, picked });
         }

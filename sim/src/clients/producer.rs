@@ -18,7 +18,7 @@ use super::codes::{Asked, Reaction, leaves_open, react};
 use super::ops::Op;
 use super::requests::code_of;
 use super::session::{Call, Session};
-use crate::choices::{Choices, Fault, Label};
+use crate::choices::{Choices, Label};
 use crate::history::{ClientId, Event, Outcome, Part, Txn};
 use crate::world::Env;
 
@@ -383,20 +383,7 @@ impl Producer {
     }
 
     fn maybe_fault(&mut self, env: &mut Env) -> bool {
-        if env
-            .choices
-            .of(self.client)
-            .chance(Label::ClientPaused, env.profile.rate(Fault::ClientPaused))
-        {
-            let ms = env.choices.of(self.client).between(Label::ClientPause, 100, 8_000);
-            env.say(self.client, || format!("is paused for {ms} ms"));
-            env.pause(self.client, env.now_us + ms * 1_000);
-        }
-        if env
-            .choices
-            .of(self.client)
-            .chance(Label::ClientDies, env.profile.rate(Fault::ClientDies))
-        {
+        if env.client_faults(self.client) {
             self.die(env);
             return true;
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use verdict_core::marks::Mark;
 
-pub use self::run::{Failure, Run, faults_of, history_of, record_seed, run_seed, run_world};
+pub use self::run::{Failure, Run, history_of, record_seed, run_seed, run_world};
 pub use self::run::{config_hash, plan_of, run_recorded};
 use crate::trace::{Trace, mix};
 

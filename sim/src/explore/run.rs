@@ -101,13 +101,6 @@ pub struct Run {
     pub recording: Option<Recording>,
 }
 
-/// The faults that a seed's world has.
-#[must_use]
-pub fn faults_of(seed: u64) -> Vec<String> {
-    let profile = Plan::draw(&mut Source::seeded(seed)).profile;
-    profile.on().map(|(fault, rate)| format!("{} {rate}", fault.name())).collect()
-}
-
 /// Runs one seed.
 #[must_use]
 pub fn run_seed(seed: u64, trace: Trace) -> Run {
@@ -152,18 +145,17 @@ pub fn config_hash(plan: &Plan) -> u64 {
     hash_bytes(format!("{plan:?}").as_bytes())
 }
 
-/// Runs one seed for its history, and what the oracles say of it.
+/// Runs one seed for its history.
 ///
 /// # Errors
 ///
 /// When there is no such world.
-pub fn history_of(seed: u64) -> Result<(Vec<Violation>, History), String> {
+pub fn history_of(seed: u64) -> Result<History, String> {
     let mut choices = Source::seeded(seed);
     let plan = Plan::draw(&mut choices);
     let mut world = World::new(plan, choices, Trace::quiet(), Pins::default())?;
     world.run();
-    let outcome = world.outcome();
-    Ok((judge(&outcome.history), outcome.history))
+    Ok(world.outcome().history)
 }
 
 /// Runs and judges a world.

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_history_that_is_written_is_read_back() {
-        let (_, history) = crate::explore::history_of(3).expect("seed 3 has a world");
+        let history = crate::explore::history_of(3).expect("seed 3 has a world");
         let mut text = Vec::new();
         history.write_json_lines(&mut text).expect("memory takes everything");
         let text = String::from_utf8(text).expect("JSON is UTF-8");

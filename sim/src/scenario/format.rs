@@ -60,19 +60,6 @@ pub struct Found {
     pub faults: Vec<String>,
 }
 
-/// A saved seed, as it is written to `seeds/`.
-#[derive(Clone, Debug, Serialize)]
-pub struct SavedSeed {
-    /// What happens, in one sentence.
-    pub title: String,
-    /// The seed.
-    pub seed: u64,
-    /// Always: the seed draws the whole world.
-    pub explored: bool,
-    /// What it found.
-    pub found: Found,
-}
-
 fn pass() -> String {
     "pass".to_owned()
 }

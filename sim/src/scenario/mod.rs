@@ -12,7 +12,7 @@ use std::path::Path;
 use verdict_core::marks::Mark;
 
 use self::format::File;
-pub use self::format::{Found, SavedSeed};
+pub use self::format::Found;
 use crate::choices::{Profile, Source};
 use crate::clients::OpError;
 use crate::explore::{Failure, Run, run_seed, run_world};
@@ -148,6 +148,7 @@ impl Scenario {
                 compacts: false,
                 pipeline: false,
                 timeout_ms: cluster.timeout_ms,
+                later_group_size: None,
                 lying_disk: false,
             };
             World::new(plan, choices, trace, Pins::new(self.pins.clone()))

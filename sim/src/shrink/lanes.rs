@@ -55,7 +55,7 @@ impl Shrinker<'_> {
         let lively = self.lively_at(lane);
         self.spans(lively.len(), |this, from, to| {
             if to - from < least {
-                return false;
+                return;
             }
             let candidate = this.with_lane(lane, |choices| {
                 for &at in &lively[from..to] {
@@ -64,7 +64,7 @@ impl Shrinker<'_> {
                     }
                 }
             });
-            this.attempt(candidate)
+            this.attempt(candidate);
         });
     }
 

@@ -124,7 +124,7 @@ impl Shrinker<'_> {
     }
 
     /// Tries to leave out spans of `count` things, halves first, then smaller ones.
-    fn spans(&mut self, count: usize, mut smaller: impl FnMut(&mut Self, usize, usize) -> bool) {
+    fn spans(&mut self, count: usize, mut smaller: impl FnMut(&mut Self, usize, usize)) {
         let mut size = count;
         while size > 0 && !(self.time_is_up)() {
             let mut from = 0;

@@ -28,7 +28,7 @@ impl Shrinker<'_> {
     pub(super) fn drop_transactions(&mut self) {
         for (client, units) in self.units(true) {
             self.spans(units.len(), |this, from, to| {
-                this.leave_out(client, units[from..to].iter().flatten())
+                this.leave_out(client, units[from..to].iter().flatten());
             });
         }
     }
@@ -37,20 +37,20 @@ impl Shrinker<'_> {
     pub(super) fn drop_steps(&mut self) {
         for (client, units) in self.units(false) {
             self.spans(units.len(), |this, from, to| {
-                this.leave_out(client, units[from..to].iter().flatten())
+                this.leave_out(client, units[from..to].iter().flatten());
             });
         }
     }
 
-    fn leave_out<'p>(&mut self, client: ClientId, places: impl Iterator<Item = &'p u32>) -> bool {
+    fn leave_out<'p>(&mut self, client: ClientId, places: impl Iterator<Item = &'p u32>) {
         let mut candidate: RecordedRun = self.best.clone();
         let left_out = candidate.cuts.steps.entry(client).or_default();
         let before = left_out.len();
         left_out.extend(places);
         if left_out.len() == before {
-            return false;
+            return;
         }
-        self.attempt_moved(candidate, MOVES)
+        self.attempt_moved(candidate, MOVES);
     }
 
     /// What is left of each producer's steps, in units that may be left out: a transaction from

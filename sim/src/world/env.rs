@@ -147,6 +147,21 @@ impl Env {
         self.links.get(&conn).is_some_and(|link| link.reset)
     }
 
+    /// Whether a fault strikes a client, or what it sent or is sent.
+    fn strikes(&mut self, client: ClientId, label: Label, fault: Fault) -> bool {
+        self.choices.of(client).chance(label, self.profile.rate(fault))
+    }
+
+    /// Pauses a client, if that strikes; whether it dies.
+    pub fn client_faults(&mut self, client: ClientId) -> bool {
+        if self.strikes(client, Label::ClientPaused, Fault::ClientPaused) {
+            let ms = self.choices.of(client).between(Label::ClientPause, 100, 8_000);
+            self.say(client, || format!("is paused for {ms} ms"));
+            self.pause(client, self.now_us + ms * 1_000);
+        }
+        self.strikes(client, Label::ClientDies, Fault::ClientDies)
+    }
+
     /// Sends a request. The network decides what becomes of it; over a connection that is broken
     /// nothing arrives any more. Whether it will arrive again over another connection.
     pub fn send(&mut self, conn: ConnId, corr: u32, version: i16, request: Request) -> bool {
@@ -159,11 +174,7 @@ impl Env {
         let api = api_name(&request);
         self.say(client, || format!("> {api} v{version}"));
         let pinned = self.pins.request(api, client);
-        if pinned == Some(Act::Drop)
-            || self
-                .choices
-                .of(client)
-                .chance(Label::RequestLost, self.profile.rate(Fault::RequestLost))
+        if pinned == Some(Act::Drop) || self.strikes(client, Label::RequestLost, Fault::RequestLost)
         {
             self.say(client, || format!("  {api} is lost"));
             self.break_link(conn);
@@ -173,11 +184,7 @@ impl Env {
         if let Some(Act::Delay(us)) = pinned {
             travel += us;
         }
-        if self
-            .choices
-            .of(client)
-            .chance(Label::RequestDelayed, self.profile.rate(Fault::RequestDelayed))
-        {
+        if self.strikes(client, Label::RequestDelayed, Fault::RequestDelayed) {
             travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
             self.say(client, || format!("  {api} is delayed by {travel} us"));
         }
@@ -200,13 +207,12 @@ impl Env {
         request: &Request,
         travel: u64,
     ) -> bool {
-        let rate = self.profile.rate(Fault::RequestRepeated);
         let repeats = match request {
             Request::Produce(produce) => !self.forgets_producers && !self.is_private(produce),
             Request::EndTxn(_) | Request::TxnOffsetCommit(_) => is_protected(request, version),
             _ => false,
         };
-        if !repeats || !self.choices.of(client).chance(Label::RequestRepeated, rate) {
+        if !repeats || !self.strikes(client, Label::RequestRepeated, Fault::RequestRepeated) {
             return false;
         }
         let delay_us = travel + self.choices.of(client).between(Label::LongDelay, 1, 2_000_000);
@@ -257,10 +263,7 @@ impl Env {
         }
         let pinned = self.pins.response(api, client);
         if pinned == Some(Act::Drop)
-            || self
-                .choices
-                .of(client)
-                .chance(Label::ResponseLost, self.profile.rate(Fault::ResponseLost))
+            || self.strikes(client, Label::ResponseLost, Fault::ResponseLost)
         {
             self.say(client, || format!("  the answer to {api} is lost"));
             return self.break_link(conn);
@@ -269,11 +272,7 @@ impl Env {
         if let Some(Act::Delay(us)) = pinned {
             travel += us;
         }
-        if self
-            .choices
-            .of(client)
-            .chance(Label::ResponseDelayed, self.profile.rate(Fault::ResponseDelayed))
-        {
+        if self.strikes(client, Label::ResponseDelayed, Fault::ResponseDelayed) {
             travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
         }
         let now_us = self.now_us;

@@ -86,12 +86,10 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
-        let later = plan.properties.iter().find(|(key, _)| key == plan::LATER_GROUP_SIZE);
-        let later = later.and_then(|(_, size)| size.parse().ok());
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
-        let mut broker = Broker::new(0, config).with_later_group_size(later);
+        let mut broker = Broker::new(0, config).with_later_group_size(plan.later_group_size);
         if plan.lying_disk {
             broker.disk.lie();
         }

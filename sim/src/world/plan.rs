@@ -34,6 +34,8 @@ pub struct Plan {
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
+    /// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
+    pub later_group_size: Option<i32>,
     /// The disk acknowledges syncs that it does not do: the canary, which has to be found.
     pub lying_disk: bool,
 }
@@ -56,9 +58,6 @@ pub fn base_properties() -> Vec<(String, String)> {
     .collect()
 }
 
-/// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
-pub(super) const LATER_GROUP_SIZE: &str = "sim.restart.group.max.size";
-
 /// A configuration with these properties.
 ///
 /// # Errors
@@ -73,8 +72,6 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
             // round and segments roll.
             "sim.journal.bytes" => config.verdict_journal_bytes = number()?,
             "sim.segment.bytes.max" => config.segment_bytes_max = number()? as _,
-            // What a node is told from its second life on.
-            LATER_GROUP_SIZE => {}
             "sim.segment.bytes" => config.log_segment_bytes = number()? as _,
             _ => config.set(key, value).map_err(|error| format!("{key}={value}: {error}"))?,
         }
@@ -130,8 +127,11 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
-        let members =
-            if choices.below(Label::Size, 3) == 2 { draw_group(choices, &mut set) } else { 0 };
+        let (members, later_group_size) = if choices.below(Label::Size, 3) == 2 {
+            draw_group(choices, &mut set)
+        } else {
+            (0, None)
+        };
         let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
@@ -148,6 +148,7 @@ impl Plan {
             compacts,
             pipeline,
             timeout_ms,
+            later_group_size,
             lying_disk: false,
         }
     }
@@ -250,18 +251,18 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     (clients, parts)
 }
 
-/// What the coordinator of groups is told, and how many members there are.
-fn draw_group(choices: &mut Source, set: &mut impl FnMut(&str, String)) -> u32 {
+/// What the coordinator of groups is told; how many members there are, and to how many the group is
+/// limited later.
+fn draw_group(choices: &mut Source, set: &mut impl FnMut(&str, String)) -> (u32, Option<i32>) {
     let members = 2 + choices.below(Label::Size, 3);
     set("group.min.session.timeout.ms", "300".to_owned());
     let delay_ms = [0, 200, 700][choices.below(Label::Property, 3) as usize];
     set("group.initial.rebalance.delay.ms", delay_ms.to_string());
     if choices.below(Label::Property, 5) == 4 {
         set("group.max.size", (members - 1).to_string());
-    } else if choices.below(Label::Property, 6) == 5 {
-        set(LATER_GROUP_SIZE, "1".to_owned());
+        return (members, None);
     }
-    members
+    (members, (choices.below(Label::Property, 6) == 5).then_some(1))
 }
 
 /// The members of a group that reads the common partitions; gives back how many more partitions
@@ -277,6 +278,7 @@ fn draw_members(
     let mut instances = 0;
     for member in 0..drawn.members {
         let client = clients.len() as ClientId + 1;
+        let choices = &mut choices.of(client);
         let is_static = statics == 2 || (statics == 1 && choices.below(Label::ClientKind, 2) == 1);
         if is_static && (instances == 0 || choices.below(Label::ClientKind, 6) != 5) {
             instances += 1;

@@ -15,7 +15,7 @@ use kacrab_protocol::generated::{
     incremental_alter_configs_response,
 };
 
-use super::{BROKER, Refused, TOPIC, check_broker, twice, type_name, unless_twice};
+use super::{BROKER, Refused, TOPIC, check_broker, each, unsupported};
 use crate::api::Context;
 use crate::api::changes::PendingChange;
 use crate::error::ErrorCode;
@@ -23,20 +23,14 @@ use crate::meta::{AlterOp, AlterOpKind, check_topic_name};
 use crate::node::Node;
 use crate::wire::{Request, Response};
 
-/// A resource and what becomes of it.
-struct Outcome {
-    resource_type: i8,
-    name: KafkaString,
-    planned: Result<Vec<Bytes>, Refused>,
-}
+/// The records that a resource's change comes to.
+type Planned = Result<Vec<Bytes>, Refused>;
 
-impl Outcome {
-    /// Code and message, if what was planned ends like that.
-    fn told(&self, planned: ErrorCode) -> (i16, Option<KafkaString>) {
-        match &self.planned {
-            Ok(_) => (planned.code(), None),
-            Err(refused) => (refused.code.code(), Some(KafkaString::from(refused.message.clone()))),
-        }
+/// Code and message of a resource, if what was planned ends like that.
+fn told(planned: &Planned, end: ErrorCode) -> (i16, Option<KafkaString>) {
+    match planned {
+        Ok(_) => (end.code(), None),
+        Err(refused) => (refused.code.code(), Some(KafkaString::from(refused.message.clone()))),
     }
 }
 
@@ -48,80 +42,64 @@ pub(crate) fn incremental_alter(
     if node.is_changing() {
         return node.after_the_change(context, Request::IncrementalAlterConfigs(request));
     }
-    let keys = request.resources.iter().map(|one| (one.resource_type, one.resource_name.as_str()));
-    let twice = twice(keys);
-    let outcomes: Vec<Outcome> = request
-        .resources
-        .iter()
-        .map(|resource| Outcome {
-            resource_type: resource.resource_type,
-            name: resource.resource_name.clone(),
-            planned: unless_twice(&twice, resource.resource_type, &resource.resource_name)
-                .and_then(|()| plan_steps(node, resource)),
-        })
-        .collect();
-    let answer = |code: ErrorCode| {
-        let responses = outcomes.iter().map(|outcome| {
-            let (error_code, error_message) = outcome.told(code);
+    let planned = each(
+        &request.resources,
+        |one| (one.resource_type, &one.resource_name),
+        |one| plan_steps(node, one),
+    );
+    let answer = |end: ErrorCode| {
+        let responses = request.resources.iter().zip(&planned).map(|(one, planned)| {
+            let (error_code, error_message) = told(planned, end);
             incremental_alter_configs_response::AlterConfigsResourceResponse {
                 error_code,
                 error_message,
-                resource_type: outcome.resource_type,
-                resource_name: outcome.name.clone(),
+                resource_type: one.resource_type,
+                resource_name: one.resource_name.clone(),
                 ..Default::default()
             }
         });
         let responses = responses.collect();
-        Response::IncrementalAlterConfigs(IncrementalAlterConfigsResponseData {
-            responses,
-            ..Default::default()
-        })
+        let data = IncrementalAlterConfigsResponseData { responses, ..Default::default() };
+        Response::IncrementalAlterConfigs(data)
     };
-    append(node, &context, request.validate_only, &outcomes, answer);
+    append(node, &context, request.validate_only, &planned, answer);
 }
 
 pub(crate) fn alter(node: &mut Node, context: Context, request: AlterConfigsRequestData) {
     if node.is_changing() {
         return node.after_the_change(context, Request::AlterConfigs(request));
     }
-    let keys = request.resources.iter().map(|one| (one.resource_type, one.resource_name.as_str()));
-    let twice = twice(keys);
-    let outcomes: Vec<Outcome> = request
-        .resources
-        .iter()
-        .map(|resource| Outcome {
-            resource_type: resource.resource_type,
-            name: resource.resource_name.clone(),
-            planned: unless_twice(&twice, resource.resource_type, &resource.resource_name)
-                .and_then(|()| plan_full(node, resource)),
-        })
-        .collect();
-    let answer = |code: ErrorCode| {
-        let responses = outcomes.iter().map(|outcome| {
-            let (error_code, error_message) = outcome.told(code);
+    let planned = each(
+        &request.resources,
+        |one| (one.resource_type, &one.resource_name),
+        |one| plan_full(node, one),
+    );
+    let answer = |end: ErrorCode| {
+        let responses = request.resources.iter().zip(&planned).map(|(one, planned)| {
+            let (error_code, error_message) = told(planned, end);
             alter_configs_response::AlterConfigsResourceResponse {
                 error_code,
                 error_message,
-                resource_type: outcome.resource_type,
-                resource_name: outcome.name.clone(),
+                resource_type: one.resource_type,
+                resource_name: one.resource_name.clone(),
                 ..Default::default()
             }
         });
         let responses = responses.collect();
         Response::AlterConfigs(AlterConfigsResponseData { responses, ..Default::default() })
     };
-    append(node, &context, request.validate_only, &outcomes, answer);
+    append(node, &context, request.validate_only, &planned, answer);
 }
 
 fn append(
     node: &mut Node,
     context: &Context,
     validate_only: bool,
-    outcomes: &[Outcome],
+    planned: &[Planned],
     answer: impl Fn(ErrorCode) -> Response,
 ) {
-    let planned = outcomes.iter().filter_map(|outcome| outcome.planned.as_ref().ok());
-    let records = if validate_only { Vec::new() } else { planned.flatten().cloned().collect() };
+    let records = planned.iter().flatten().flatten().cloned();
+    let records = if validate_only { Vec::new() } else { records.collect() };
     let pending = PendingChange {
         persisted: answer(ErrorCode::None),
         failed: answer(ErrorCode::KafkaStorageError),
@@ -156,11 +134,6 @@ fn check_topic(name: &str) -> Result<(), Refused> {
         return Err(Refused::request("Default topic resources are not allowed."));
     }
     Ok(check_topic_name(name)?)
-}
-
-fn unsupported(resource_type: i8) -> Refused {
-    let name = type_name(resource_type);
-    Refused::request(alloc::format!("Unsupported resource type: {name}"))
 }
 
 fn plan_steps(node: &Node, resource: &step::AlterConfigsResource) -> Result<Vec<Bytes>, Refused> {

@@ -1,6 +1,5 @@
 //! DescribeConfigs: values with sources, types, synonyms and what they are for.
 
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -12,7 +11,7 @@ use kacrab_protocol::generated::describe_configs_response::{
     DescribeConfigsSynonym,
 };
 
-use super::{BROKER, Refused, TOPIC, check_broker, twice, type_name, unless_twice};
+use super::{BROKER, Refused, TOPIC, check_broker, each, unsupported};
 use crate::api::Context;
 use crate::error::ErrorCode;
 use crate::meta::{Described, check_topic_name};
@@ -29,29 +28,26 @@ struct Detail {
 pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeConfigsRequestData) {
     let detail =
         Detail { synonyms: request.include_synonyms, documentation: request.include_documentation };
-    let keys = request.resources.iter().map(|one| (one.resource_type, one.resource_name.as_str()));
-    let twice = twice(keys);
-    let results = request.resources.iter().map(|asked| resource(node, asked, &twice, detail));
-    let results = results.collect();
+    let found = each(
+        &request.resources,
+        |one| (one.resource_type, &one.resource_name),
+        |one| match one.resource_type {
+            TOPIC => topic(node, one.resource_name.as_str()),
+            BROKER => broker(node, one.resource_name.as_str()),
+            other => Err(unsupported(other)),
+        },
+    );
+    let results = request.resources.iter().zip(found);
+    let results = results.map(|(asked, found)| resource(asked, found, detail)).collect();
     let data = DescribeConfigsResponseData { results, ..Default::default() };
     node.respond(context.id, Response::DescribeConfigs(data));
 }
 
 fn resource(
-    node: &Node,
     asked: &DescribeConfigsResource,
-    twice: &BTreeSet<(i8, &str)>,
+    found: Result<Vec<Described>, Refused>,
     detail: Detail,
 ) -> DescribeConfigsResult {
-    // A few bytes of a request make some kilobytes of an answer: once for each resource.
-    let once = unless_twice(twice, asked.resource_type, &asked.resource_name);
-    let found = once.and_then(|()| match asked.resource_type {
-        TOPIC => topic(node, asked.resource_name.as_str()),
-        BROKER => broker(node, asked.resource_name.as_str()),
-        other => {
-            Err(Refused::request(alloc::format!("Unsupported resource type: {}", type_name(other))))
-        }
-    });
     let (configs, code, message) = match found {
         Ok(configs) => (configs, ErrorCode::None, None),
         Err(refused) => (Vec::new(), refused.code, Some(KafkaString::from(refused.message))),

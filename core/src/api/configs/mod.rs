@@ -5,14 +5,15 @@ mod alter;
 mod describe;
 mod list;
 
-use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use kacrab_protocol::KafkaString;
 
 pub(crate) use self::alter::{alter, incremental_alter};
 pub(crate) use self::describe::describe;
 pub(crate) use self::list::list;
+use super::repeated;
 use crate::error::ErrorCode;
 use crate::meta::MetaError;
 use crate::node::Node;
@@ -78,19 +79,29 @@ fn check_broker(node: &Node, name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The resources that a request names more than once.
-fn twice<'a>(keys: impl Iterator<Item = (i8, &'a str)>) -> BTreeSet<(i8, &'a str)> {
-    let mut seen = BTreeSet::new();
-    keys.filter(|key| !seen.insert(*key)).collect()
+/// Settings of such a thing are not served.
+fn unsupported(resource_type: i8) -> Refused {
+    let name = type_name(resource_type);
+    Refused::request(alloc::format!("Unsupported resource type: {name}"))
 }
 
-fn unless_twice(
-    twice: &BTreeSet<(i8, &str)>,
-    resource_type: i8,
-    name: &KafkaString,
-) -> Result<(), Refused> {
-    if twice.contains(&(resource_type, name.as_str())) {
-        return Err(Refused::request("Each resource must appear at most once."));
-    }
-    Ok(())
+/// What becomes of each resource of a request. One that is named more than once is refused: each
+/// time it is told, a few bytes of a request make some kilobytes of an answer.
+fn each<'a, R, T>(
+    resources: &'a [R],
+    key: impl Fn(&'a R) -> (i8, &'a KafkaString),
+    act: impl Fn(&'a R) -> Result<T, Refused>,
+) -> Vec<Result<T, Refused>> {
+    let repeated = repeated(resources.iter().map(|one| {
+        let (resource_type, name) = key(one);
+        (resource_type, name.as_str())
+    }));
+    let outcome = |one| {
+        let (resource_type, name) = key(one);
+        if repeated.contains(&(resource_type, name.as_str())) {
+            return Err(Refused::request("Each resource must appear at most once."));
+        }
+        act(one)
+    };
+    resources.iter().map(outcome).collect()
 }

@@ -1,6 +1,5 @@
 //! CreatePartitions: planned on what is persisted, answered when the partitions exist.
 
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -12,6 +11,7 @@ use kacrab_protocol::generated::{CreatePartitionsRequestData, CreatePartitionsRe
 
 use crate::api::Context;
 use crate::api::changes::PendingChange;
+use crate::api::repeated;
 use crate::error::ErrorCode;
 use crate::meta::{MetaError, NewPartitions, PARTITIONS_PER_REQUEST_MAX};
 use crate::node::Node;
@@ -25,9 +25,7 @@ pub(crate) fn create_partitions(
     if node.is_changing() {
         return node.after_the_change(context, Request::CreatePartitions(request));
     }
-    let mut seen = BTreeSet::new();
-    let names = request.topics.iter().map(|topic| topic.name.as_str());
-    let twice: BTreeSet<&str> = names.filter(|name| !seen.insert(*name)).collect();
+    let twice = repeated(request.topics.iter().map(|topic| topic.name.as_str()));
     let mut left = PARTITIONS_PER_REQUEST_MAX;
     let planned: Vec<(KafkaString, Result<Vec<Bytes>, MetaError>)> = request
         .topics

@@ -15,9 +15,7 @@ use super::timers::Alarm;
 use crate::config::MigrationPolicy;
 use crate::group::classic::{Classic, ClassicMember as OldMember};
 use crate::group::records::GroupKey;
-use crate::group::{
-    Entry, GroupCoordinator, GroupError, GroupId, GroupState, MemberId, Protocol, Value,
-};
+use crate::group::{Entry, GroupCoordinator, GroupError, GroupId, GroupState, MemberId, Value};
 use crate::time::Now;
 
 impl Plan<'_> {
@@ -147,9 +145,8 @@ impl Plan<'_> {
     ) -> Result<(), GroupError> {
         crate::mark!(ConsumerDowngraded);
         let members = self.group.members.iter().filter(|(id, _)| !leaving.contains(*id));
-        let members: Vec<(MemberId, OldMember)> = members
-            .filter_map(|(id, member)| Some((id.clone(), self.downgraded(id, member)?)))
-            .collect();
+        let members: Vec<(MemberId, OldMember)> =
+            members.filter_map(|(id, member)| Some((id.clone(), as_classic(member)?))).collect();
         let mut classic = Classic::of_consumers(self.group.epoch, members, self.now.wall_ms);
         let protocol = classic.protocol.clone();
         for (id, member) in &mut classic.members {
@@ -160,9 +157,7 @@ impl Plan<'_> {
         let record = classic.record(|_, member| member.assignment.clone());
         let ids: BTreeSet<MemberId> = self.group.members.keys().cloned().collect();
         for id in &ids {
-            for alarm in [Alarm::Session, Alarm::Rebalance, Alarm::Join, Alarm::Sync] {
-                self.alarm(alarm, id, None);
-            }
+            self.silence(id);
         }
         for key in self.group.keys() {
             self.take_away(key);
@@ -172,25 +167,25 @@ impl Plan<'_> {
         self.becomes = Some(Downgrade { classic, rebalance });
         Ok(())
     }
+}
 
-    fn downgraded(&self, _id: &MemberId, member: &Member) -> Option<OldMember> {
-        let classic = member.about.classic.as_ref()?;
-        let protocols: Vec<Protocol> = classic.protocols.clone();
-        let about = &member.about;
-        Some(OldMember {
-            instance: about.instance.clone(),
-            client_id: about.client_id.clone(),
-            client_host: about.client_host.clone(),
-            rebalance_timeout_ms: about.rebalance_timeout_ms,
-            session_timeout_ms: classic.session_timeout_ms,
-            protocols,
-            assignment: bytes::Bytes::new(),
-            join: None,
-            sync: None,
-            is_new: false,
-            session_at: None,
-        })
-    }
+/// A member as the classic group has it; `None` for one that speaks the new protocol.
+fn as_classic(member: &Member) -> Option<OldMember> {
+    let classic = member.about.classic.as_ref()?;
+    let about = &member.about;
+    Some(OldMember {
+        instance: about.instance.clone(),
+        client_id: about.client_id.clone(),
+        client_host: about.client_host.clone(),
+        rebalance_timeout_ms: about.rebalance_timeout_ms,
+        session_timeout_ms: classic.session_timeout_ms,
+        protocols: classic.protocols.clone(),
+        assignment: bytes::Bytes::new(),
+        join: None,
+        sync: None,
+        is_new: false,
+        session_at: None,
+    })
 }
 
 impl GroupCoordinator {

@@ -56,12 +56,7 @@ impl GroupCoordinator {
     /// # Errors
     /// [`GroupError::GroupIdNotFound`], also when it is a classic one, and where its partition is.
     pub fn describe_consumer(&self, group: &str) -> Result<DescribedConsumerGroup, GroupError> {
-        let partition = self.coordinator_for(group)?;
-        let Some(Phase::Active(shard)) = self.shards.get(&partition) else {
-            return Err(GroupError::NotCoordinator);
-        };
-        let found = shard.group(group).and_then(|found| found.persisted_consumer());
-        let found = found.ok_or(GroupError::GroupIdNotFound)?;
+        let found = self.persisted_consumer(group)?.ok_or(GroupError::GroupIdNotFound)?;
         let members = found.members.iter().map(|(id, member)| self.described(found, id, member));
         Ok(DescribedConsumerGroup {
             state: found.state(),
@@ -70,6 +65,20 @@ impl GroupCoordinator {
             assignor: Arc::from(found.assignor()),
             members: members.collect(),
         })
+    }
+
+    /// Whether there is a consumer group of that id here.
+    #[must_use]
+    pub fn has_consumer_group(&self, group: &str) -> bool {
+        self.persisted_consumer(group).is_ok_and(|found| found.is_some())
+    }
+
+    fn persisted_consumer(&self, group: &str) -> Result<Option<&Arc<Consumer>>, GroupError> {
+        let partition = self.coordinator_for(group)?;
+        let Some(Phase::Active(shard)) = self.shards.get(&partition) else {
+            return Err(GroupError::NotCoordinator);
+        };
+        Ok(shard.group(group).and_then(|found| found.persisted_consumer()))
     }
 
     fn described(&self, group: &Consumer, id: &MemberId, member: &Member) -> DescribedConsumer {

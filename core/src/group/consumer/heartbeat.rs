@@ -118,9 +118,7 @@ impl Plan<'_> {
         member.holding.previous_epoch = 0;
         let target = Arc::new(self.group.target(old));
         self.remove_member(old);
-        for alarm in [Alarm::Session, Alarm::Rebalance, Alarm::Join, Alarm::Sync] {
-            self.alarm(alarm, old, None);
-        }
+        self.silence(old);
         let about = ConsumerRecord::Member(Arc::new(member.about.clone()));
         self.put(ConsumerKey::Member(new.clone()), about);
         self.put(ConsumerKey::Target(new.clone()), ConsumerRecord::Target(target));

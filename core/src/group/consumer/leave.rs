@@ -8,7 +8,6 @@ use super::decide::{Decided, Plan};
 use super::member::{Epochs, LEFT_TO_RETURN};
 use super::record::{ConsumerKey, ConsumerRecord};
 use super::request::{ConsumerBeat, ConsumerHeartbeat};
-use super::timers::Alarm;
 use crate::group::{GroupError, GroupReply, MemberId};
 
 /// Who goes.
@@ -65,9 +64,7 @@ impl Plan<'_> {
             return Ok(());
         }
         for id in leaving {
-            for alarm in [Alarm::Session, Alarm::Rebalance, Alarm::Join, Alarm::Sync] {
-                self.alarm(alarm, id, None);
-            }
+            self.silence(id);
         }
         if self.may_downgrade_without(leaving) {
             return self.downgrade(leaving, true);

@@ -14,7 +14,7 @@ use crate::group::offsets::Group;
 use crate::group::records::GroupKey;
 use crate::group::{
     AppendId, Entry, GroupCoordinator, GroupError, GroupId, GroupReply, InFlight, MemberId, Phase,
-    Purpose, Value,
+    Purpose, Value, group_in,
 };
 use crate::io::RequestId;
 use crate::time::Now;
@@ -120,14 +120,12 @@ impl GroupCoordinator {
 
     /// Remembers what a classic group was, should becoming a consumer group fail.
     pub(super) fn retire_classic(&mut self, now: Now, partition: i32, id: &GroupId) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         if found.classic == Classic::default() {
             return;
         }
         self.in_group(now, partition, id, Classic::retire);
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         let classic = core::mem::take(&mut found.classic);
         let last = AppendId(self.next_append);
         let base = found.unpersisted.get_or_insert_with(|| {
@@ -183,8 +181,7 @@ impl GroupCoordinator {
 
     /// What could not be written has not happened. What was built on it fails as well.
     fn take_back(&mut self, now: Now, partition: i32, id: &GroupId) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         let Some(base) = found.unpersisted.take() else { return };
         found.consumer.clone_from(&base.consumer);
         found.seen_topics = 0;
@@ -195,8 +192,7 @@ impl GroupCoordinator {
         if let Some(classic) = restored {
             // Whoever waits in the group that it was not to be is told.
             self.in_group(now, partition, id, Classic::retire);
-            let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-            let Some(found) = shard.group_mut(id) else { return };
+            let Some(found) = group_in(&mut self.shards, partition, id) else { return };
             found.classic = *classic;
             self.in_group(now, partition, id, Classic::loaded);
         }

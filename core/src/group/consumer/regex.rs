@@ -4,20 +4,14 @@
 //! and every `group.consumer.regex.refresh.interval.ms`; never more often than every 10 s.
 
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::sync::Arc;
-
-use regex::{Regex, RegexBuilder};
 
 use super::decide::Plan;
 use super::record::{ConsumerKey, ConsumerRecord, Resolved};
 use crate::group::{GroupCoordinator, GroupError, GroupId};
+use crate::pattern::whole_match;
 use crate::time::Now;
 
-/// The most memory, in bytes, that a client's pattern may take once compiled.
-const PATTERN_LIMIT_BYTES: usize = 256 * 1024;
-/// The deepest nesting of a client's pattern.
-const PATTERN_NEST_LIMIT: u32 = 50;
 /// Least time between two matchings of a group's patterns, in ms.
 const REFRESH_MIN_MS: i64 = 10_000;
 
@@ -29,21 +23,6 @@ pub(super) enum RegexChange {
     Unresolved,
     /// Its topics are known.
     Resolved,
-}
-
-/// The pattern as a matcher of whole names.
-fn whole_match(pattern: &str) -> Result<Regex, GroupError> {
-    let build = |text: &str| {
-        RegexBuilder::new(text)
-            .size_limit(PATTERN_LIMIT_BYTES)
-            .dfa_size_limit(PATTERN_LIMIT_BYTES)
-            .nest_limit(PATTERN_NEST_LIMIT)
-            .build()
-            .map_err(|_| GroupError::InvalidRegularExpression)
-    };
-    // By itself first: "a)(b" is no pattern, though it becomes one between brackets.
-    build(pattern)?;
-    build(&format!(r"\A(?:{pattern})\z"))
 }
 
 impl Plan<'_> {

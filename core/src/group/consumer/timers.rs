@@ -1,9 +1,10 @@
 //! Time is over for a member of a consumer group.
 
+use super::decide::Plan;
 use super::leave::Leaving;
 use super::member::MemberState;
 use crate::group::classic::TimerKey;
-use crate::group::{GroupCoordinator, GroupId, MemberId, Phase};
+use crate::group::{GroupCoordinator, GroupId, MemberId, group_in};
 use crate::time::Now;
 
 /// What a member of a consumer group has a deadline for.
@@ -19,12 +20,25 @@ pub(in crate::group) enum Alarm {
     Sync,
 }
 
+impl Alarm {
+    const ALL: [Self; 4] = [Self::Session, Self::Rebalance, Self::Join, Self::Sync];
+}
+
 /// What is done with a deadline; times in ms from now.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Setting {
     Off,
     In(i32),
     InUnlessSet(i32),
+}
+
+impl Plan<'_> {
+    /// Nothing is waited for of a member any more.
+    pub(super) fn silence(&mut self, member: &MemberId) {
+        for alarm in Alarm::ALL {
+            self.alarm(alarm, member, None);
+        }
+    }
 }
 
 impl GroupCoordinator {
@@ -38,8 +52,7 @@ impl GroupCoordinator {
         member: &MemberId,
         setting: Setting,
     ) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         let key = || TimerKey::Consumer(alarm, member.clone());
         let slot = (alarm, member.clone());
         if matches!(setting, Setting::InUnlessSet(_)) && found.alarms.contains_key(&slot) {
@@ -57,8 +70,7 @@ impl GroupCoordinator {
 
     /// All deadlines of a group go.
     pub(in crate::group) fn drop_alarms(&mut self, partition: i32, id: &GroupId) {
-        let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
-        let Some(found) = shard.group_mut(id) else { return };
+        let Some(found) = group_in(&mut self.shards, partition, id) else { return };
         for ((alarm, member), at) in core::mem::take(&mut found.alarms) {
             self.timers.cancel(at, id, TimerKey::Consumer(alarm, member));
         }
@@ -73,9 +85,7 @@ impl GroupCoordinator {
         alarm: Alarm,
         member: &MemberId,
     ) {
-        if let Some(Phase::Active(shard)) = self.shards.get_mut(&partition)
-            && let Some(found) = shard.group_mut(id)
-        {
+        if let Some(found) = group_in(&mut self.shards, partition, id) {
             found.alarms.remove(&(alarm, member.clone()));
         }
         // Nobody waits for it, and a group or a member that is gone needs nothing.

@@ -41,7 +41,7 @@ impl Member {
                 env.wake(self.client, self.next_beat_us);
             }
             Stage::Member if self.healed => self.beat(env),
-            Stage::Member => match env.choices.below(Label::Operation, 40) {
+            Stage::Member => match env.choices.of(self.client).below(Label::Operation, 40) {
                 36 => self.leave(env),
                 // It subscribes to something else, or, with what it has, is not sure any more.
                 37 => {
@@ -123,7 +123,7 @@ impl Member {
             (_, 14..=16) => return self.coordinator.retry(env, place, call),
             (Ask::Leave, _) => {
                 self.begin_as_new();
-                let away_ms = env.choices.between(Label::Away, 20, 2_000);
+                let away_ms = env.choices.of(self.client).between(Label::Away, 20, 2_000);
                 return self.sleep(env, away_ms);
             }
             (Ask::Join, 0) => return self.joined(env, response),
@@ -153,7 +153,7 @@ impl Member {
     fn named(&mut self, env: &mut Env, response: &Response) {
         let Response::JoinGroup(data) = response else { return };
         data.member_id.as_str().clone_into(&mut self.membership.member);
-        if !self.healed && env.choices.below(Label::Operation, 12) == 11 {
+        if !self.healed && env.choices.of(self.client).below(Label::Operation, 12) == 11 {
             self.die(env);
         }
     }
@@ -168,7 +168,7 @@ impl Member {
         data.member_id.as_str().clone_into(&mut self.membership.member);
         self.membership.generation = data.generation_id;
         self.stage = Stage::Joined;
-        if !self.healed && env.choices.below(Label::Operation, 24) == 23 {
+        if !self.healed && env.choices.of(self.client).below(Label::Operation, 24) == 23 {
             // The others wait for it until they do not any more.
             return self.die(env);
         }

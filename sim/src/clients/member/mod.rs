@@ -24,7 +24,7 @@ use super::ProducerKind;
 use super::codes::leaves_open;
 use super::requests::code_of;
 use super::session::Session;
-use crate::choices::{Choices, Fault, Label};
+use crate::choices::{Choices, Label};
 use crate::history::{ClientId, Part};
 use crate::world::Env;
 
@@ -181,7 +181,7 @@ impl Member {
             return env.wake(self.client, env.now_us);
         }
         let leaves = self.stage == Stage::Member && self.coordinator.is_idle();
-        if leaves && env.choices.below(Label::Decision, 2) == 1 {
+        if leaves && env.choices.of(self.client).below(Label::Decision, 2) == 1 {
             self.leave(env);
         } else {
             self.drop_membership(env);
@@ -237,7 +237,7 @@ impl Member {
         env.say(self.client, || "dies".to_owned());
         self.drop_membership(env);
         self.forget_work(env);
-        let away_ms = env.choices.between(Label::Away, 20, 4_000);
+        let away_ms = env.choices.of(self.client).between(Label::Away, 20, 4_000);
         self.sleep(env, away_ms);
         self.lives += 1;
         self.done |= self.lives >= MOST_LIVES && !self.plan.survives;
@@ -253,12 +253,7 @@ impl Member {
         if self.healed {
             return false;
         }
-        if env.choices.chance(Label::ClientPaused, env.profile.rate(Fault::ClientPaused)) {
-            let ms = env.choices.between(Label::ClientPause, 100, 8_000);
-            env.say(self.client, || format!("is paused for {ms} ms"));
-            env.pause(self.client, env.now_us + ms * 1_000);
-        }
-        if env.choices.chance(Label::Operation, env.profile.rate(Fault::ClientDies)) {
+        if env.client_faults(self.client) {
             self.die(env);
             return true;
         }

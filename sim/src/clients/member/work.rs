@@ -105,7 +105,7 @@ impl Member {
         }
         self.round += 1;
         let part = self.parts[self.round % self.parts.len()];
-        let max = 200 + env.choices.below(Label::Count, 2_000) as i32;
+        let max = 200 + env.choices.of(self.client).below(Label::Count, 2_000) as i32;
         let request = fetch(part, self.positions[&part], true, 20, max);
         self.work.call(env, Job::Fetch(part, self.assignment), 12, request);
     }
@@ -237,7 +237,11 @@ impl Member {
         }
         if inputs.is_empty() {
             self.positions.insert(part, next);
-            let pace_ms = if self.healed { 30 } else { env.choices.between(Label::Think, 20, 250) };
+            let pace_ms = if self.healed {
+                30
+            } else {
+                env.choices.of(self.client).between(Label::Think, 20, 250)
+            };
             self.next_fetch_us = env.now_us + pace_ms * 1_000;
             return;
         }
@@ -248,7 +252,8 @@ impl Member {
         self.turn = Some(Turn {
             txn,
             part,
-            output: first + env.choices.below(Label::Target, u32::from(count)) as Part,
+            output: first
+                + env.choices.of(self.client).below(Label::Target, u32::from(count)) as Part,
             membership: self.membership.clone(),
             assignment: of,
             apps: inputs.into_iter().map(|from| (env.next_app(), from)).collect(),
@@ -305,7 +310,9 @@ impl Member {
             Step::Produce if v2 => Step::Offsets,
             Step::Produce => Step::AddOffsets,
             Step::AddOffsets => Step::Offsets,
-            Step::Offsets => Step::End(self.healed || env.choices.below(Label::Decision, 10) != 9),
+            Step::Offsets => Step::End(
+                self.healed || env.choices.of(self.client).below(Label::Decision, 10) != 9,
+            ),
             Step::End(commit) => return self.closed(commit, response),
         };
         self.set_step(next);

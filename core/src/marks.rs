@@ -167,6 +167,9 @@ marks! {
     RecoverySnapshotIgnored = "store.recovery.snapshot_ignored",
     /// A segment was cut at its first bad batch, above what a checkpoint covers.
     RecoverySegmentCut = "store.recovery.segment_cut",
+    /// Without a checkpoint a log had a hole or damage before its last batch, and the journal had
+    /// all from there on.
+    RecoveryHoleRefilled = "store.recovery.hole_refilled",
     /// Durable bytes are damaged: the log, or the node, is not served.
     RecoveryDamageFound = "store.recovery.damage_found",
     /// A read was answered from a segment file.

@@ -300,7 +300,7 @@ fn index_ops(path: &FilePath, file: &IndexFile, image: FileImage, ops: &mut VecD
 }
 
 /// Writes a small file beside the old one, and renames it.
-fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
+pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
     let source = FilePath::from(format!("{path}.tmp"));
     // A longer one of an earlier try would leave its end.
     ops.push_back(FileOp::Remove { path: source.clone() });

@@ -47,6 +47,8 @@ pub(super) struct LogImage {
     pub(super) segments: Vec<SegmentImage>,
     /// Everything below was cleaned (Kafka: `cleaner-offset-checkpoint`).
     pub(super) clean_end: Offset,
+    /// Holes that a cleaning left are below.
+    pub(super) cleaned_to: Offset,
 }
 
 /// The producer snapshot of a log.
@@ -145,6 +147,7 @@ impl LogImage {
             out.put_u8(u8::from(segment.cleaned));
         }
         out.put_i64(self.clean_end);
+        out.put_i64(self.cleaned_to);
     }
 
     fn decode(input: &mut &[u8], version: u16) -> Option<Self> {
@@ -164,7 +167,8 @@ impl LogImage {
         if segments.is_empty() {
             return None;
         }
-        let clean_end = if version > 1 { input.try_get_i64().ok()? } else { 0 };
+        let mut offset = || if version > 1 { input.try_get_i64().ok() } else { Some(0) };
+        let (clean_end, cleaned_to) = (offset()?, offset()?);
         Some(Self {
             id,
             topic,
@@ -176,6 +180,7 @@ impl LogImage {
             leader_epochs,
             segments,
             clean_end,
+            cleaned_to,
         })
     }
 }
@@ -281,6 +286,7 @@ mod tests {
                     cleaned: true,
                 }],
                 clean_end: 7,
+                cleaned_to: 8,
             }],
             removed: alloc::vec![(TopicId(6), String::from("gone-0"))],
         }
@@ -290,11 +296,11 @@ mod tests {
     fn the_bytes_stay_as_they_are() {
         let bytes = image().encode();
         let hex: String = bytes.iter().map(|b| alloc::format!("{b:02x}")).collect();
-        let golden = "5644435000022e16c8fd0000000000000003000000000000004d0000000100000000000000000000\
+        let golden = "564443500002b139644f0000000000000003000000000000004d0000000100000000000000000000\
                       00000000000500000002000174000010000000000000000001000000000000000900000000000000\
                       0009000000300000c0de000000010000000400000000000000000000000100000000000000000000\
                       00000000012c00000000000003e80000000000000008000000080000c0de0000000c0000c0de0000\
-                      00220000c0de00000000000003e701000000000000000700000001000000000000000000000000000000060006676f6e652d30";
+                      00220000c0de00000000000003e7010000000000000007000000000000000800000001000000000000000000000000000000060006676f6e652d30";
         assert_eq!(hex, golden);
     }
 

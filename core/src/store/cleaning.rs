@@ -16,7 +16,8 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use super::files::Kind;
+use super::checkpoint::replace_ops;
+use super::files::{self, Kind};
 use super::log::Log;
 use super::recovery::SEGMENT_KINDS;
 use super::segment::Segment;
@@ -78,6 +79,8 @@ pub(super) struct Cleaning {
     segment_bytes: u32,
     end: Offset,
     clean_end: Offset,
+    /// Where holes end, and whether the folder says so already.
+    cleaned_to: (Offset, bool),
     /// `None` while a job has it.
     cleaner: Option<Box<Cleaner>>,
     sources: Vec<Source>,
@@ -151,6 +154,7 @@ impl Store {
             segment_bytes: log.segment_bytes,
             end,
             clean_end: first_dirty,
+            cleaned_to: (log.cleaned_to.max(end), log.cleaned_to >= end),
             cleaner: Some(Box::new(Cleaner::new(plan))),
             at: if first_dirty >= end { sources.len() } else { dirty },
             sources,
@@ -324,6 +328,7 @@ impl Store {
         let rest = log.segments.split_off(count);
         log.segments = cleaning.outputs.iter().cloned().chain(rest).collect();
         log.clean_end = cleaning.clean_end;
+        log.cleaned_to = cleaning.cleaned_to.0;
         log.replaced = log.replaced.wrapping_add(1);
         while log.cached.front().is_some_and(|batch| batch.block.end() <= cleaning.end) {
             if let Some(batch) = log.cached.pop_front() {
@@ -458,6 +463,11 @@ impl Cleaning {
             cleaner.begin_filter();
             (self.stage, self.at, self.position, self.needed) = (Stage::Filter, 0, 0, 0);
         } else {
+            if let (offset, false) = self.cleaned_to {
+                // Before the holes: a log without a checkpoint is read by it.
+                let path = files::in_folder(&self.folder, files::CLEANED_TO);
+                replace_ops(path, Bytes::from(files::cleaned_to(offset)), &mut self.queue);
+            }
             let folder = FilePath::from(self.folder.as_str());
             self.queue.push_back(FileOp::SyncFolder { folder });
             self.stage = Stage::Install;

@@ -16,6 +16,8 @@ pub(super) const CHECKPOINT: &str = "verdict-checkpoint";
 pub(super) const CHECKPOINT_TMP: &str = "verdict-checkpoint.tmp";
 /// Start offsets of leader epochs, in a partition's folder.
 pub(super) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
+/// Below which offset log cleaning may have left holes, in a partition's folder.
+pub(super) const CLEANED_TO: &str = "verdict-cleaned";
 /// A partition's topic id, in its folder.
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
 
@@ -124,6 +126,19 @@ pub(super) fn parse_partition_metadata(text: &[u8]) -> Option<TopicId> {
     Some(TopicId(id))
 }
 
+/// The text of [`CLEANED_TO`]: version, offset, and the CRC-32C of both lines.
+pub(super) fn cleaned_to(offset: Offset) -> String {
+    let lines = format!("0\n{offset}\n");
+    let crc = crc32c::crc32c(lines.as_bytes());
+    format!("{lines}{crc:08x}\n")
+}
+
+/// The offset in [`CLEANED_TO`]; `None` when it is damaged.
+pub(super) fn parse_cleaned_to(text: &[u8]) -> Option<Offset> {
+    let offset = core::str::from_utf8(text).ok()?.lines().nth(1)?.parse().ok()?;
+    (cleaned_to(offset).as_bytes() == text).then_some(offset)
+}
+
 /// The text of [`LEADER_EPOCHS`].
 pub(super) fn leader_epochs(epochs: &[(i32, Offset)]) -> String {
     let mut text = format!("0\n{}\n", epochs.len());
@@ -184,6 +199,16 @@ mod tests {
             assert_eq!(parse_partition_metadata(partition_metadata(id).as_bytes()), Some(id));
         }
         assert_eq!(parse_partition_metadata(b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"), None);
+    }
+
+    #[test]
+    fn the_offset_below_which_holes_may_be_is_believed_only_as_it_was_written() {
+        let text = cleaned_to(83);
+        assert_eq!(text, "0\n83\n2e27c8af\n");
+        assert_eq!(parse_cleaned_to(text.as_bytes()), Some(83));
+        for damaged in ["", "0\n83\n", "0\n93\n2e27c8af\n", "1\n83\n2e27c8af\n"] {
+            assert_eq!(parse_cleaned_to(damaged.as_bytes()), None, "{damaged:?}");
+        }
     }
 
     #[test]

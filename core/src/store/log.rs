@@ -67,6 +67,9 @@ pub(super) struct Log {
     pub(super) offline: bool,
     /// Everything below was cleaned.
     pub(super) clean_end: Offset,
+    /// Cleanings may have left holes below; there are none from here on. At or above
+    /// [`Log::clean_end`].
+    pub(super) cleaned_to: Offset,
     /// How often its files were replaced: a read that began before is to begin again.
     pub(super) replaced: u32,
     /// Cleaning found a batch that it cannot read, and leaves the log alone in this life.
@@ -97,6 +100,7 @@ impl Log {
             leader_epochs: Vec::new(),
             offline: false,
             clean_end: 0,
+            cleaned_to: 0,
             replaced: 0,
             uncleanable: false,
         }
@@ -242,6 +246,7 @@ impl Log {
                 })
                 .collect(),
             clean_end: self.clean_end,
+            cleaned_to: self.cleaned_to,
         }
     }
 

@@ -3,6 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use verdict_core::batch::Screened;
 
+use crate::history::{is_tombstone, key_of};
+
 /// Who writes a batch, and from which sequence on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Writer {
@@ -25,13 +27,21 @@ pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize
         record.put_u8(0);
         varint(&mut record, 0);
         varint(&mut record, delta);
-        // A key of its own: on a compacted topic every record is its key's newest.
         varint(&mut record, 8);
-        record.put_u64(app);
-        varint(&mut record, 8 + pad as i64);
-        record.put_u64(app);
-        record.put_bytes(0x5a, pad);
-        varint(&mut record, 0);
+        record.put_u64(key_of(app));
+        if is_tombstone(app) {
+            varint(&mut record, -1);
+            varint(&mut record, 1);
+            varint(&mut record, 0);
+            varint(&mut record, 8 + pad as i64);
+            record.put_u64(app);
+            record.put_bytes(0x5a, pad);
+        } else {
+            varint(&mut record, 8 + pad as i64);
+            record.put_u64(app);
+            record.put_bytes(0x5a, pad);
+            varint(&mut record, 0);
+        }
         varint(&mut records, record.len() as i64);
         records.extend_from_slice(&record);
     }
@@ -77,12 +87,12 @@ mod tests {
     #[test]
     fn what_is_encoded_is_read_back() {
         let writer = Writer { pid: 7, epoch: 2, sequence: 40, transactional: true };
-        let batches = parse_batches(batch(writer, 1_000, &[11, 12, 13])).expect("a good batch");
+        let batches = parse_batches(batch(writer, 1_000, &[11, 13, 14])).expect("a good batch");
         assert_eq!(batches.len(), 1);
         let read = &batches[0];
         assert_eq!((read.base, read.last, read.pid, read.epoch), (0, 2, 7, 2));
         assert_eq!((read.sequence, read.kind), (40, BatchKind::Transactional));
-        assert_eq!(read.apps, [11, 12, 13]);
+        assert_eq!(read.apps, [11, 13, 14]);
     }
 
     #[test]

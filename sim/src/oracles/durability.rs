@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::facts::Log;
 use super::{Facts, Findings};
-use crate::history::Outcome;
+use crate::history::{Delivered as Seen, Fetch, Outcome, deliver};
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     holes(facts, findings);
@@ -15,19 +16,15 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     let mut visible = BTreeSet::new();
     for (&part, log) in &facts.logs {
         for batch in &log.batches {
-            places.extend((batch.base..).zip(&batch.apps).map(|(at, &app)| (app, (part, at))));
+            places.extend(batch.records().map(|(at, app)| (app, (part, at))));
         }
         visible.extend(log.visible.iter().map(|&(_, app)| app));
     }
     for (&app, known) in &facts.apps {
         let place = places.get(&app);
         let start = facts.logs.get(&known.part).map_or(0, |log| log.start);
-        let committed = known.txn.and_then(|txn| facts.txns.get(&txn)).map(|txn| txn.ended);
-        // Of a compacted log aborted records go.
-        let may_be_cleaned =
-            facts.compacted && committed.is_some_and(|ended| ended != Some((true, Outcome::Ok)));
         match (known.outcome, place, known.offset) {
-            (Outcome::Ok, None, _) if may_be_cleaned => {}
+            (Outcome::Ok, None, at) if facts.may_be_cleaned(app, at, &facts.newest) => {}
             (Outcome::Ok, None, offset) if offset.map_or(start == 0, |offset| offset >= start) => {
                 findings.add(1, || {
                     format!("record {app} was acknowledged at {offset:?} and is not in the log")
@@ -56,7 +53,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             let Some(record) = facts.apps.get(app) else { continue };
             let start = facts.logs.get(&record.part).map_or(0, |log| log.start);
             let gone = record.offset.map_or(start > 0, |offset| offset < start);
-            if record.outcome == Outcome::Ok && !visible.contains(app) && !gone {
+            let cleaned = facts.may_be_cleaned(*app, record.offset, &facts.newest);
+            if record.outcome == Outcome::Ok && !visible.contains(app) && !gone && !cleaned {
                 findings.add(1, || {
                     format!("transaction {txn} was committed, its record {app} is not visible")
                 });
@@ -66,16 +64,15 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 }
 
 /// What a reader was once given, acknowledged or not, stays where it was seen.
-/// Of a compacted log a batch is cleaned of aborted records, or goes.
 fn stays(facts: &Facts<'_>, findings: &mut Findings) {
-    if facts.compacted {
-        return;
-    }
     for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| !fetch.is_final) {
         let Some(log) = facts.logs.get(&fetch.part) else { continue };
+        if facts.compacted {
+            left_by_cleaning(facts, log, at_us, fetch, findings);
+            continue;
+        }
         for batch in fetch.batches.iter().filter(|batch| batch.base >= log.start) {
-            let found = log.batches.binary_search_by_key(&batch.base, |known| known.base);
-            let known = found.ok().and_then(|at| log.batches.get(at));
+            let known = log.batch_at(batch.base);
             if known != Some(batch) {
                 findings.add(1, || {
                     format!(
@@ -84,6 +81,57 @@ fn stays(facts: &Facts<'_>, findings: &mut Findings) {
                     )
                 });
             }
+        }
+    }
+}
+
+/// Of a compacted log: a batch that is there still is of the same producer and has no records but
+/// those it had; no committed record is gone but what cleaning may take; no marker before what it
+/// decided.
+fn left_by_cleaning(
+    facts: &Facts<'_>,
+    log: &Log,
+    at_us: u64,
+    fetch: &Fetch,
+    findings: &mut Findings,
+) {
+    let part = fetch.part;
+    for batch in fetch.batches.iter().filter(|batch| batch.base >= log.start) {
+        if let Some(known) = log.batch_at(batch.base) {
+            let same = known.last == batch.last
+                && (known.is_emptied_marker() || known.identity() == batch.identity())
+                && known.records().all(|record| batch.records().any(|other| other == record));
+            if !same {
+                findings.add(1, || {
+                    format!("a fetch of partition {part} at {at_us} us showed {batch:?}, of which {known:?} was left")
+                });
+            }
+        }
+        if batch.kind.is_marker() {
+            let lacks = log.spans.iter().find(|span| {
+                span.pid == batch.pid
+                    && span.first < batch.base
+                    && span.marker.is_none_or(|(offset, _)| offset > batch.base)
+            });
+            if let Some(span) = lacks {
+                findings.add(1, || {
+                    format!(
+                        "partition {part}: the marker at {} is gone, what it decided at {} is not",
+                        batch.base, span.first
+                    )
+                });
+            }
+        }
+    }
+    let there: BTreeSet<(i64, u64)> = log.visible.iter().copied().collect();
+    for seen in deliver(fetch).iter().filter(|seen| fetch.committed && seen.offset >= log.start) {
+        let Seen { offset, app } = *seen;
+        if !there.contains(&(offset, app))
+            && !facts.may_be_cleaned(app, Some(offset), &facts.newest)
+        {
+            findings.add(1, || {
+                format!("read_committed showed record {app} at {part}-{offset} at {at_us} us, and cleaning took it")
+            });
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The judges: each reads a history and says what no exactly-once broker may do.
 //!
+//! A compacted topic may lose what cleaning may take: see `cleaning`.
+//!
 //! They judge what clients saw and what the log holds at the end, never the broker's memory, and
 //! depend on nothing but [`crate::history`]. Names and numbers as in docs and reports:
 //!
@@ -19,6 +21,7 @@
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
+mod cleaning;
 mod decision;
 mod durability;
 mod epochs;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cleaning::Newest;
 use super::{Facts, Findings};
 use crate::history::{Batch, Event, Outcome, Part};
 
@@ -23,14 +24,13 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 }
             }
             Event::Recovered { part, log_start, batches } => {
-                if facts.compacted {
-                    // What is not there may have been cleaned away.
-                    continue;
-                }
+                let newest = Newest::of(*part, batches);
                 let there: BTreeMap<i64, &Batch> =
                     batches.iter().map(|batch| (batch.base, batch)).collect();
                 let shown = seen.entry(*part).or_default().range(log_start..);
-                for (base, batch) in shown.filter(|(base, batch)| there.get(base) != Some(batch)) {
+                let differs =
+                    shown.filter(|(base, batch)| !is_left(facts, batch, there.get(base), &newest));
+                for (base, batch) in differs {
                     findings.add(12, || {
                         format!(
                             "at {} us a recovery of partition {part} has no batch {base} of records {:?}, which a reader had seen; it has {:?}",
@@ -39,8 +39,11 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     });
                 }
                 let taken = acknowledged.entry(*part).or_default().range(log_start..);
-                for (&offset, &app) in taken.filter(|&(&at, &app)| record(&there, at) != Some(app))
-                {
+                let lost = taken.filter(|&(&at, &app)| match record(&there, at) {
+                    None => !facts.may_be_cleaned(app, Some(at), &newest),
+                    found => found != Some(app),
+                });
+                for (&offset, &app) in lost {
                     findings.add(12, || {
                         format!(
                             "at {} us a recovery of partition {part} has {:?} at {offset}, where record {app} was acknowledged",
@@ -58,6 +61,21 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 }
 
 fn record(batches: &BTreeMap<i64, &Batch>, offset: i64) -> Option<u64> {
-    let (base, batch) = batches.range(..=offset).next_back()?;
-    batch.apps.get(usize::try_from(offset - base).ok()?).copied()
+    let (_, batch) = batches.range(..=offset).next_back()?;
+    batch.records().find_map(|(at, app)| (at == offset).then_some(app))
+}
+
+/// Whether what is there of a batch that a reader saw may be: all of it, but for what was cleaned.
+fn is_left(facts: &Facts<'_>, batch: &Batch, there: Option<&&Batch>, newest: &Newest) -> bool {
+    if !facts.compacted || there == Some(&batch) {
+        return there == Some(&batch);
+    }
+    let same = there.is_none_or(|it| {
+        it.last == batch.last && (it.is_emptied_marker() || it.identity() == batch.identity())
+    });
+    let left: Vec<(i64, u64)> = there.map_or_else(Vec::new, |it| it.records().collect());
+    same && left.iter().all(|one| batch.records().any(|other| other == *one))
+        && batch.records().all(|(at, app)| {
+            left.contains(&(at, app)) || facts.may_be_cleaned(app, Some(at), newest)
+        })
 }

@@ -54,7 +54,11 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
             if batch.last < first.base || batch.base > last.last || batch.last < fetch.from {
                 continue;
             }
-            let is_shown = shown.contains(&batch.base.max(fetch.from));
+            let mut wanted = batch.records().filter(|&(at, _)| at >= fetch.from).peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let is_shown = wanted.any(|(at, _)| shown.contains(&at));
             match closed_before_watermark {
                 None if is_shown => findings.add(4, || {
                     format!(
@@ -85,9 +89,7 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
     }
     let hidden = fetch.batches.iter().find(|batch| {
         batch.kind == BatchKind::Plain
-            && !batch.apps.is_empty()
-            && batch.last >= fetch.from
-            && !shown.contains(&batch.last)
+            && batch.records().any(|(at, _)| at >= fetch.from && !shown.contains(&at))
     });
     if let Some(batch) = hidden {
         findings.add(7, || {
@@ -107,6 +109,7 @@ fn torn(facts: &Facts<'_>, findings: &mut Findings) {
         let there = known.apps.iter().find(|app| visible.contains(app));
         let missing = known.apps.iter().find(|app| {
             !visible.contains(app)
+                && !facts.may_be_cleaned(**app, None, &facts.newest)
                 && facts.apps.get(app).is_some_and(|record| {
                     let start = facts.logs.get(&record.part).map_or(0, |log| log.start);
                     record.outcome == Outcome::Ok

@@ -145,7 +145,7 @@ impl Scenario {
                 work_us: cluster.work_ms * 1_000,
                 forgets_producers: false,
                 ages_epochs: false,
-                compacts: false,
+                compacts: None,
                 pipeline: false,
                 timeout_ms: cluster.timeout_ms,
                 later_group_size: None,

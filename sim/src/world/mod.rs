@@ -97,8 +97,8 @@ impl World {
             .with_forgetting(plan.forgets_producers)
             .with_old_epochs(plan.ages_epochs)
             .with_parts(plan.parts);
-        if plan.compacts {
-            env.history.push(0, 0, Event::Compacts);
+        if let Some(tombstones_expire) = plan.compacts {
+            env.history.push(0, 0, Event::Compacts { tombstones_expire });
         }
         Ok(Self {
             env,

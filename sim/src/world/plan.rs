@@ -27,9 +27,8 @@ pub struct Plan {
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
     pub ages_epochs: bool,
-    /// Whether the clients' topic is compacted. Every record has a key of its own, so that what
-    /// must be there is what must be there without.
-    pub compacts: bool,
+    /// Whether the clients' topic is compacted, and then whether tombstones go within the run.
+    pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
@@ -156,14 +155,16 @@ impl Plan {
 
 /// In one world of three, logs are cleaned all the time: the internal ones, and every second time
 /// the clients' topic too. Drawn last, so that the other worlds are as they were.
-fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -> bool {
+fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -> Option<bool> {
     if choices.below(Label::Property, 3) < 2 {
-        return false;
+        return None;
     }
     let mut set = |key: &str, value: &str| properties.push((key.to_owned(), value.to_owned()));
     set("log.cleaner.backoff.ms", "150");
     set("log.cleaner.min.cleanable.ratio", "0");
-    let retention_ms = ["0", "400", "86400000"][choices.below(Label::Property, 3) as usize];
+    // A day is more than the clock jumps in a world.
+    let (retention_ms, expire) = [("0", true), ("400", true), ("86400000", false)]
+        [choices.below(Label::Property, 3) as usize];
     set("log.cleaner.delete.retention.ms", retention_ms);
     let segment_bytes = ["1500", "600", "4000"][choices.below(Label::Property, 3) as usize];
     set("sim.segment.bytes.max", segment_bytes);
@@ -173,7 +174,7 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
     if compacts {
         set("log.cleanup.policy", "compact");
     }
-    compacts
+    compacts.then_some(expire)
 }
 
 /// What was drawn of a world before its clients are.

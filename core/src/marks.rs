@@ -219,6 +219,8 @@ marks! {
     GroupJoinTwice = "group.join.twice",
     /// A static member came back and kept its assignment.
     GroupStaticReturned = "group.join.static_returned",
+    /// The return of a static member was not written, and is undone.
+    GroupStaticReturnUndone = "group.join.static_undone",
     /// The group moved on while the return of a static member was written.
     GroupMovedOnBeforeStaticReturn = "group.join.static_too_late",
     /// A second Sync of a member arrived while the first was waiting.

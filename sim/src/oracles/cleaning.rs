@@ -28,6 +28,17 @@ impl Newest {
     }
 }
 
+/// Whether one may be what cleaning left of the other, or was before a crash undid the cleaning.
+pub(super) fn agree(one: &Batch, other: &Batch) -> bool {
+    let same = one.identity() == other.identity();
+    let emptied = one.is_emptied_marker() || other.is_emptied_marker();
+    let moved = || {
+        let records: BTreeMap<i64, u64> = one.records().collect();
+        other.records().any(|(at, app)| records.get(&at).is_some_and(|known| *known != app))
+    };
+    one.base == other.base && one.last == other.last && (same || emptied) && !moved()
+}
+
 impl Facts<'_> {
     /// Whether a record may be gone that was at `at`, when these are the newest of their keys.
     pub(super) fn may_be_cleaned(&self, app: u64, at: Option<i64>, newest: &Newest) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cleaning::agree;
 use super::facts::Log;
 use super::{Facts, Findings};
 use crate::history::{Delivered as Seen, Fetch, Outcome, deliver};
@@ -85,8 +86,8 @@ fn stays(facts: &Facts<'_>, findings: &mut Findings) {
     }
 }
 
-/// Of a compacted log: a batch that is there still is of the same producer and has no records but
-/// those it had; no committed record is gone but what cleaning may take; no marker before what it
+/// Of a compacted log: a batch that is there still is of the same producer, with its records where
+/// they were; no committed record is gone but what cleaning may take; no marker before what it
 /// decided.
 fn left_by_cleaning(
     facts: &Facts<'_>,
@@ -97,15 +98,10 @@ fn left_by_cleaning(
 ) {
     let part = fetch.part;
     for batch in fetch.batches.iter().filter(|batch| batch.base >= log.start) {
-        if let Some(known) = log.batch_at(batch.base) {
-            let same = known.last == batch.last
-                && (known.is_emptied_marker() || known.identity() == batch.identity())
-                && known.records().all(|record| batch.records().any(|other| other == record));
-            if !same {
-                findings.add(1, || {
-                    format!("a fetch of partition {part} at {at_us} us showed {batch:?}, of which {known:?} was left")
-                });
-            }
+        if let Some(known) = log.batch_at(batch.base).filter(|known| !agree(known, batch)) {
+            findings.add(1, || {
+                format!("a fetch of partition {part} at {at_us} us showed {batch:?}, of which {known:?} was left")
+            });
         }
         if batch.kind.is_marker() {
             let lacks = log.spans.iter().find(|span| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cleaning::Newest;
+use super::cleaning::{Newest, agree};
 use super::{Facts, Findings};
 use crate::history::{Batch, Event, Outcome, Part};
 
@@ -70,12 +70,9 @@ fn is_left(facts: &Facts<'_>, batch: &Batch, there: Option<&&Batch>, newest: &Ne
     if !facts.compacted || there == Some(&batch) {
         return there == Some(&batch);
     }
-    let same = there.is_none_or(|it| {
-        it.last == batch.last && (it.is_emptied_marker() || it.identity() == batch.identity())
-    });
-    let left: Vec<(i64, u64)> = there.map_or_else(Vec::new, |it| it.records().collect());
-    same && left.iter().all(|one| batch.records().any(|other| other == *one))
+    there.is_none_or(|it| agree(it, batch))
         && batch.records().all(|(at, app)| {
-            left.contains(&(at, app)) || facts.may_be_cleaned(app, Some(at), newest)
+            there.is_some_and(|it| it.records().any(|one| one == (at, app)))
+                || facts.may_be_cleaned(app, Some(at), newest)
         })
 }

@@ -126,6 +126,8 @@ marks! {
     TxnVersionNotEnabled = "txn.version.not_enabled",
     /// A topic was deleted while a transaction had its partitions (P24).
     TxnPartitionGone = "txn.partition.gone",
+    /// The same, and the transactions were still being loaded.
+    TxnPartitionGoneWhileLoading = "txn.partition.gone_while_loading",
     /// A transactional id expired.
     TxnIdExpired = "txn.expiry.id_removed",
     /// An expiry sweep needed more than one batch of tombstones.

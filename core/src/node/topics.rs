@@ -44,7 +44,7 @@ impl Node {
     /// have partitions of it have those of one that is gone: they lose them in the same turn
     /// (report P24).
     pub(crate) fn append_creation(&mut self, plan: &TopicPlan) -> Result<(), Refused> {
-        self.txn.forget_partitions(|to| to.topic == plan.name);
+        self.txn.forget_partitions(&plan.name);
         self.append_metadata(plan.records.clone())
     }
 

@@ -321,6 +321,8 @@ marks! {
     AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
     /// A Fetch was answered from a file.
     FetchReadsFile = "api.fetch.reads_file",
+    /// A partition moved, and a waiting Fetch could tell from it alone to go on waiting.
+    FetchWokenInVain = "api.fetch.woken_in_vain",
     /// Records were deleted while a Fetch read them from a file.
     FetchLostItsRecords = "api.fetch.lost_its_records",
     /// A ListOffsets by timestamp read a file.

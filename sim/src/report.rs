@@ -10,13 +10,8 @@ use crate::explore::Summary;
 pub const SEEDS_TO_HIT: u64 = 50_000;
 
 /// The marks that no standard world drives yet, by the beginning of their names: members speak the
-/// classic protocol, readers keep no fetch sessions, and a world is shorter than any retention.
-const NOT_IN_STANDARD_SEEDS: &[&str] = &[
-    "group.consumer.",
-    "api.fetch.session.",
-    "store.segment.rolled.by.time",
-    "node.retention.moved.log.start",
-];
+/// classic protocol.
+const NOT_IN_STANDARD_SEEDS: &[&str] = &["group.consumer."];
 
 /// Whether a mark is one that standard seeds cannot hit.
 #[must_use]

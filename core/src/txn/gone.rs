@@ -46,9 +46,9 @@ impl TxnCoordinator {
     }
 
     fn forget_in(&mut self, partition: i32, topic: &TopicName) {
-        let Some(shard) = self.shards.get(&partition) else { return };
+        let Some(shard) = self.shards.get_mut(&partition) else { return };
         let mut found: Vec<(TransactionalId, Vec<TopicPartition>)> = Vec::new();
-        for (id, entry) in shard.entries() {
+        for (id, entry) in shard.busy() {
             let pending = match &entry.pending {
                 Some(Pending::Appending { target, .. }) => Some(&target.partitions),
                 _ => None,

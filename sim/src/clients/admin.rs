@@ -184,7 +184,7 @@ fn delete_side_topic() -> Request {
 }
 
 /// `timestamp_ms`: -2 asks for the first offset.
-pub(super) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Request {
+pub(crate) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Request {
     let partition = k::list_offsets_request::ListOffsetsPartition {
         partition_index: i32::from(part),
         current_leader_epoch: -1,

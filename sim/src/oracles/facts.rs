@@ -165,6 +165,10 @@ impl<'h> Facts<'h> {
         } else {
             log.start = fetch.log_start;
             log.end = log.end.max(fetch.high_watermark);
+            if log.batches.last().is_some_and(|known| known.last + 1 < fetch.from) {
+                // Deleted under the reader, who began again where the log begins now.
+                log.batches.clear();
+            }
             let known = log.batches.last().map_or(i64::MIN, |batch| batch.last);
             log.batches.extend(fetch.batches.iter().filter(|batch| batch.base > known).cloned());
         }

@@ -3,7 +3,7 @@
 use verdict_core::config::BrokerConfig;
 
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
+use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{Member, MemberPlan, Timeouts};
 use crate::clients::{draw_sends, draw_transactions};
 use crate::history::{ClientId, Part};
@@ -131,6 +131,7 @@ impl Plan {
         } else {
             (0, None)
         };
+        draw_deletion(choices, members == 0, &mut set);
         let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
@@ -237,7 +238,12 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
         let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2;
+        clients.push(if follows {
+            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
+        } else {
+            Client::Reader(Reader::new(client, committed, parts, pace_ms))
+        });
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
@@ -250,6 +256,29 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
+}
+
+/// How soon segments are closed and deleted, and how many fetch sessions there may be.
+/// Retention only where it is `allowed`: what members made of records is counted at the end.
+fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str, String)) {
+    let roll_ms = [300, 2_000];
+    match choices.below(Label::Property, 8) {
+        5 => set("log.roll.ms", roll_ms[choices.below(Label::Property, 2) as usize].to_string()),
+        6 if allowed => {
+            set("log.roll.ms", "300".to_owned());
+            set(
+                "log.retention.ms",
+                [1_500, 5_000][choices.below(Label::Property, 2) as usize].to_string(),
+            );
+        }
+        7 if allowed => set("log.retention.bytes", "6000".to_owned()),
+        _ => {}
+    }
+    set("log.retention.check.interval.ms", "400".to_owned());
+    if choices.below(Label::Property, 3) == 2 {
+        set("max.incremental.fetch.session.cache.slots", "1".to_owned());
+        set("verdict.fetch.session.eviction.ms", "500".to_owned());
+    }
 }
 
 /// What the coordinator of groups is told; how many members there are, and to how many the group is

@@ -65,6 +65,8 @@ marks! {
     GuardRefused = "partition.guard.refused",
     /// A second request joined a verification under way.
     VerificationJoined = "partition.guard.joined",
+    /// The coordinator did not know the transaction: the sequence that waited is not waited for.
+    VerificationRefused = "partition.verification.refused",
     /// A marker ended a verification under way.
     VerificationEndedByMarker = "partition.guard.ended_by_marker",
     /// A marker left alone the verification of the next transaction.

@@ -622,6 +622,8 @@ impl Store {
                 self.cache.added(id, &block);
                 if log.append(block, self.config.index_interval_bytes) {
                     mark!(SegmentRolled);
+                    // A cleaning and the log's start wait for a closed segment's end.
+                    self.write_now(id);
                 }
                 self.dirty.insert(id);
                 self.want_write(id);

@@ -125,7 +125,8 @@ impl Auditor {
                 self.session.call(env, stage, 4, find_coordinator(&format!("g{group}"), 0));
             }
             Stage::Anchor { group } => {
-                let event = Event::OffsetAsked { group, part: 0, offset: 0, txn: None };
+                let event =
+                    Event::OffsetAsked { group, part: 0, offset: 0, txn: None, owner: None };
                 env.note(self.client, event);
                 self.session.call(env, stage, 8, offset_commit(&format!("g{group}"), 0, 0));
             }

@@ -17,6 +17,9 @@ pub(super) const INVALID_FETCH_SESSION_EPOCH: i16 = 71;
 /// UNSTABLE_OFFSET_COMMIT.
 pub(super) const UNSTABLE_OFFSET_COMMIT: i16 = 88;
 
+/// STALE_MEMBER_EPOCH.
+pub(super) const STALE_MEMBER_EPOCH: i16 = 113;
+
 /// Whether a code that is retried leaves open what became of the request: REQUEST_TIMED_OUT,
 /// NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, the two of NOT_ENOUGH_REPLICAS,
 /// KAFKA_STORAGE_ERROR. What was written before a sync failed may turn up after a restart.

@@ -283,6 +283,10 @@ pub(crate) fn code_of(response: &Response) -> i16 {
         Response::SyncGroup(data) => data.error_code,
         Response::Heartbeat(data) => data.error_code,
         Response::LeaveGroup(data) => data.error_code,
+        Response::ConsumerGroupHeartbeat(data) => data.error_code,
+        Response::Metadata(data) => {
+            first(data.topics.iter().map(|t| t.error_code).chain([data.error_code]))
+        }
         Response::OffsetCommit(data) => {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }

@@ -67,7 +67,9 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 /// What a reader was once given, acknowledged or not, stays where it was seen.
 fn stays(facts: &Facts<'_>, findings: &mut Findings) {
     for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| !fetch.is_final) {
-        let Some(log) = facts.logs.get(&fetch.part) else { continue };
+        let Some(log) = facts.logs.get(&fetch.part).filter(|log| at_us <= log.read_us) else {
+            continue;
+        };
         if facts.compacted {
             left_by_cleaning(facts, log, at_us, fetch, findings);
             continue;

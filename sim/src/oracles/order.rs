@@ -16,7 +16,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             let expected = match next.get(&key) {
                 Some(&expected) => expected,
                 None if log.start > 0 || facts.compacted => batch.sequence,
-                None => 0,
+                // The end of the sequences is far: some begin near it, in a log that takes that.
+                None => facts.first_sequence(batch.pid, batch.epoch, *part),
             };
             let ahead = batch.sequence.wrapping_sub(expected) & i32::MAX;
             // Of a compacted log aborted batches are gone; those that are left are in order.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Log;
 use super::{Facts, Findings};
-use crate::history::{BatchKind, Fetch, Outcome, Txn, deliver};
+use crate::history::{Batch, BatchKind, Fetch, Outcome, Txn, deliver};
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| fetch.committed) {
@@ -44,6 +44,8 @@ fn shown(facts: &Facts<'_>, at_us: u64, fetch: &Fetch, findings: &mut Findings) 
 fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
     let (Some(first), Some(last)) = (fetch.batches.first(), fetch.batches.last()) else { return };
     let shown: BTreeSet<i64> = deliver(fetch).iter().map(|seen| seen.offset).collect();
+    // What a cleaning had taken, that a crash undid, was not brought.
+    let brought: BTreeSet<(i64, u64)> = fetch.batches.iter().flat_map(Batch::records).collect();
     for span in &log.spans {
         if span.first > last.last {
             break;
@@ -54,7 +56,10 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
             if batch.last < first.base || batch.base > last.last || batch.last < fetch.from {
                 continue;
             }
-            let mut wanted = batch.records().filter(|&(at, _)| at >= fetch.from).peekable();
+            let mut wanted = batch
+                .records()
+                .filter(|one| one.0 >= fetch.from && brought.contains(one))
+                .peekable();
             if wanted.peek().is_none() {
                 continue;
             }

@@ -12,6 +12,7 @@ mod env;
 mod names;
 pub mod pins;
 mod plan;
+mod plan_group;
 mod queue;
 mod shadow;
 
@@ -88,6 +89,7 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
+        let forgets_ids = config.transactional_id_expiration_ms < 60_000;
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
@@ -97,6 +99,7 @@ impl World {
         }
         let mut env = Env::new(choices, plan.profile, trace, pins)
             .with_forgetting(plan.forgets_producers)
+            .with_forgotten_ids(forgets_ids)
             .with_old_epochs(plan.ages_epochs)
             .with_parts(plan.parts);
         if let Some(tombstones_expire) = plan.compacts {

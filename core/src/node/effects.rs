@@ -59,6 +59,8 @@ impl Node {
                 }
             }
             StoreEvent::CheckpointDue => self.checkpoint(),
+            StoreEvent::LogCleaned { id, end, aborted } => self.log_cleaned(id, end, aborted),
+            StoreEvent::CleaningEnded { done, .. } => self.cleaning_ended(done),
             StoreEvent::Stopped => self.stopped(),
             StoreEvent::Fault(reason) => self.fault(reason),
         }

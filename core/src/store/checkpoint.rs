@@ -226,6 +226,7 @@ impl Store {
         mark!(CheckpointDone);
         self.last_checkpoint = now;
         self.journal.checkpointed(checkpoint.image.sequence);
+        self.cleaning_checkpointed();
         for (at, _) in &checkpoint.changed {
             let id: PartitionId = checkpoint.image.logs[*at].id;
             let Some(log) = self.logs.get_mut(&id) else { continue };
@@ -238,7 +239,8 @@ impl Store {
             }
         }
         if self.stopping {
-            if checkpoint.last && !self.has_changes() && !self.journal.is_busy() {
+            let last = checkpoint.last && self.cleaning.is_none();
+            if last && !self.has_changes() && !self.journal.is_busy() {
                 self.events.push_back(StoreEvent::Stopped);
                 self.stopping = false;
             } else {
@@ -309,7 +311,7 @@ fn index_ops(path: &FilePath, file: &IndexFile, image: FileImage, ops: &mut VecD
 }
 
 /// Writes a small file beside the old one, and renames it.
-fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
+pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
     let source = FilePath::from(format!("{path}.tmp"));
     // A longer one of an earlier try would leave its end.
     ops.push_back(FileOp::Remove { path: source.clone() });

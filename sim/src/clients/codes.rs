@@ -14,8 +14,15 @@ pub(super) const DUPLICATE_SEQUENCE_NUMBER: i16 = 46;
 pub(super) const NOT_CONTROLLER: i16 = 41;
 /// TOPIC_ALREADY_EXISTS.
 pub(super) const TOPIC_ALREADY_EXISTS: i16 = 36;
+/// FETCH_SESSION_ID_NOT_FOUND.
+pub(super) const FETCH_SESSION_ID_NOT_FOUND: i16 = 70;
+/// INVALID_FETCH_SESSION_EPOCH.
+pub(super) const INVALID_FETCH_SESSION_EPOCH: i16 = 71;
 /// UNSTABLE_OFFSET_COMMIT.
 pub(super) const UNSTABLE_OFFSET_COMMIT: i16 = 88;
+
+/// STALE_MEMBER_EPOCH.
+pub(super) const STALE_MEMBER_EPOCH: i16 = 113;
 
 /// Whether a code that is retried leaves open what became of the request: REQUEST_TIMED_OUT,
 /// NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, the two of NOT_ENOUGH_REPLICAS,

@@ -57,7 +57,8 @@ impl OffsetKeeper {
         let group = format!("g{}", self.group);
         if self.commits && env.choices.of(self.client).below(Label::Operation, 2) == 1 {
             let offset = env.next_offset();
-            let event = Event::OffsetAsked { group: self.group, part, offset, txn: None };
+            let event =
+                Event::OffsetAsked { group: self.group, part, offset, txn: None, owner: None };
             env.note(self.client, event);
             let request = offset_commit(&group, part, offset);
             self.session.call(env, Kind::Commit { part, offset }, 8, request);

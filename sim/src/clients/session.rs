@@ -25,6 +25,8 @@ pub(super) struct Call<K> {
     state: State,
     pub(super) asked_us: u64,
     deadline_us: u64,
+    /// It failed before.
+    again: bool,
     /// An attempt was sent and its answer never came, or it arrives twice: it may have been
     /// applied, or may still be.
     pub(super) unsure: bool,
@@ -96,6 +98,11 @@ impl<K> Session<K> {
         self.calls.is_empty()
     }
 
+    /// When what is called next goes out at the earliest.
+    pub(super) const fn sends_from_us(&self) -> u64 {
+        self.backoff_until_us
+    }
+
     pub(super) fn calls(&self) -> impl Iterator<Item = &Call<K>> {
         self.calls.iter()
     }
@@ -120,6 +127,7 @@ impl<K> Session<K> {
             state: State::Ready,
             asked_us: env.now_us,
             deadline_us: env.now_us + delivery_us,
+            again: false,
             unsure: false,
         });
         self.pump(env);
@@ -142,6 +150,7 @@ impl<K> Session<K> {
             env.forget_routes(self.client, broker);
         }
         call.state = State::Failed;
+        call.again = true;
         self.calls.insert(place.min(self.calls.len()), call);
         self.back_off(env);
     }
@@ -159,6 +168,7 @@ impl<K> Session<K> {
         for call in &mut self.calls {
             if matches!(call.state, State::InFlight { conn: over, .. } if over == conn) {
                 call.state = State::Failed;
+                call.again = true;
                 call.unsure = true;
             }
         }
@@ -210,7 +220,9 @@ impl<K> Session<K> {
     }
 
     /// Sends what may be sent. After a failure, nothing is sent until everything that is out has
-    /// come back; then all of it goes again in the old order.
+    /// come back; then all of it goes again in the old order, and what is new waits until that is
+    /// done: with more than five batches behind one that is repeated, a broker need not know it
+    /// any more.
     fn pump(&mut self, env: &mut Env) {
         if env.now_us < self.backoff_until_us {
             return;
@@ -225,7 +237,11 @@ impl<K> Session<K> {
                 call.state = State::Ready;
             }
         }
+        let repeats = self.calls.iter().any(|call| call.again);
         for call in self.calls.iter_mut().filter(|call| call.state == State::Ready) {
+            if repeats && !call.again {
+                break;
+            }
             if in_flight >= self.most_in_flight {
                 break;
             }

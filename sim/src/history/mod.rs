@@ -38,6 +38,16 @@ pub enum Outcome {
     Maybe,
 }
 
+/// How a member of a group speaks to the coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GroupProtocol {
+    /// JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
+    Classic,
+    /// ConsumerGroupHeartbeat (KIP-848).
+    Consumer,
+}
+
 /// A partition, numbered by the writer of the history.
 pub type Part = u16;
 /// The number of a transaction.
@@ -85,6 +95,32 @@ pub enum Event {
         /// Its offset when the outcome is Ok, and the answer said it.
         offset: Option<i64>,
     },
+    /// A producer was refused for what its identity or its sequences are. Not to be said where the
+    /// broker was told to forget the producer or its transactional id.
+    Refused {
+        /// The error code: 45, 46 and 59 are about sequences, 49 is about the identity.
+        code: i16,
+        /// The transactional id's number, if it has one.
+        id: Option<u32>,
+        /// The producer id.
+        pid: i64,
+        /// The producer epoch.
+        epoch: i16,
+        /// The first record of the batch and its partition, where it was one that was refused with
+        /// nothing of the same producer still under way before it.
+        batch: Option<(u64, Part)>,
+    },
+    /// Where a partition ends was asked for and answered (ListOffsets, latest).
+    Listed {
+        /// The partition.
+        part: Part,
+        /// Whether read_committed was asked for.
+        committed: bool,
+        /// The answer.
+        offset: i64,
+        /// When it was asked.
+        asked_us: u64,
+    },
     /// A producer was given its identity: owners with an older epoch are fenced from here on.
     Initialized {
         /// The transactional id's number.
@@ -128,6 +164,9 @@ pub enum Event {
         offset: i64,
         /// Its transaction, if any.
         txn: Option<Txn>,
+        /// As which member it was committed, numbered as in [`Event::Held`], if as one.
+        #[serde(default)]
+        owner: Option<u32>,
     },
     /// What became of an offset.
     OffsetEnded {
@@ -165,6 +204,34 @@ pub enum Event {
         parts: Vec<Part>,
         /// When the assignment was asked for.
         asked_us: u64,
+    },
+    /// A coordinator's answer says that a member has these partitions. They are its own until it
+    /// lets go of them, at least as long as its timeouts allow.
+    Held {
+        /// The group's number.
+        group: u16,
+        /// A number of the member id, or of the instance id of a static member; never 0.
+        owner: u32,
+        /// The member epoch, or the generation.
+        epoch: i32,
+        /// All its partitions, with those that it is to let go of and has not yet.
+        parts: Vec<Part>,
+        /// When the answer was asked for.
+        asked_us: u64,
+        /// When the coordinator may give up on it at the earliest, if it hears no more of it.
+        until_us: u64,
+    },
+    /// A member is about to tell the coordinator that it has no other partitions than these: with
+    /// a heartbeat, a join or a leave, which may arrive or not.
+    LetGo {
+        /// The group's number.
+        group: u16,
+        /// The member's number; 0 when it has none yet.
+        owner: u32,
+        /// What it still has.
+        kept: Vec<Part>,
+        /// Which protocol it speaks.
+        protocol: GroupProtocol,
     },
     /// A record about to be sent is made from another one that the group consumed, in one
     /// transaction with the group's offset behind that one.

@@ -21,7 +21,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     let mut txn_ends: BTreeMap<Txn, u64> = BTreeMap::new();
     for entry in &facts.history.entries {
         match entry.event {
-            Event::OffsetAsked { group, part, offset, txn } => {
+            Event::OffsetAsked { group, part, offset, txn, .. } => {
                 commits.entry((group, part)).or_default().push(Commit {
                     client: entry.client,
                     offset,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Facts, Findings};
-use crate::history::{Event, Part};
+use crate::history::{Event, GroupProtocol, Part};
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     if facts.damaged {
@@ -15,15 +15,22 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     once(facts, findings);
 }
 
-/// One owner for a partition of a generation, and no generation after a later one. Gives back the
-/// groups that have members.
+/// Of groups with members of the classic protocol only: one owner for a partition of a generation,
+/// and no generation after a later one; those of a group that changes its protocol begin anew, and
+/// [`super::ownership`] judges it. Gives back the groups that have members.
 fn owners(facts: &Facts<'_>, findings: &mut Findings) -> BTreeSet<u16> {
+    let entries = &facts.history.entries;
+    let consumers: BTreeSet<u16> =
+        entries.iter().filter_map(|entry| consumers_of(&entry.event)).collect();
     let mut owned: BTreeMap<(u16, i32, Part), u32> = BTreeMap::new();
     let mut seen: BTreeMap<u16, Vec<(u64, i32)>> = BTreeMap::new();
-    for entry in &facts.history.entries {
+    for entry in entries {
         let Event::Assigned { group, generation, owner, parts, asked_us } = &entry.event else {
             continue;
         };
+        if consumers.contains(group) {
+            continue;
+        }
         for part in parts {
             let first = *owned.entry((*group, *generation, *part)).or_insert(*owner);
             if first != *owner {
@@ -43,7 +50,15 @@ fn owners(facts: &Facts<'_>, findings: &mut Findings) -> BTreeSet<u16> {
         let highest = before.last().map_or(0, |&(_, one)| one);
         before.push((entry.at_us, highest.max(*generation)));
     }
-    seen.into_keys().collect()
+    seen.into_keys().chain(consumers).collect()
+}
+
+/// The group in which a member of the consumer protocol speaks.
+const fn consumers_of(event: &Event) -> Option<u16> {
+    match event {
+        &Event::LetGo { group, protocol: GroupProtocol::Consumer, .. } => Some(group),
+        _ => None,
+    }
 }
 
 /// What a group with members has committed never goes back.

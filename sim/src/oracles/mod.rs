@@ -15,8 +15,9 @@
 //! | O8 | a decision that was acknowledged never flips |
 //! | O9 | epochs and coordinator epochs never go back; one outcome per transaction |
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
-//! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once |
+//! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once, a partition is with one member |
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
+//! | O13 | nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
 mod decision;
@@ -29,6 +30,8 @@ mod liveness;
 mod lso;
 mod members;
 mod order;
+mod ownership;
+mod refusals;
 mod shadow;
 #[cfg(test)]
 mod tests;
@@ -91,7 +94,9 @@ pub fn judge(history: &History) -> Vec<Violation> {
     fence::judge(&facts, &mut findings);
     group_offsets::judge(&facts, &mut findings);
     members::judge(&facts, &mut findings);
+    ownership::judge(&facts, &mut findings);
     shadow::judge(&facts, &mut findings);
+    refusals::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

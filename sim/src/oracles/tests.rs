@@ -1,7 +1,7 @@
 //! Every oracle can be satisfied, and every oracle can speak.
 
 use super::*;
-use crate::history::{Batch, BatchKind, Event, Fetch, Outcome};
+use crate::history::{Batch, BatchKind, Event, Fetch, GroupProtocol, Outcome};
 
 const MS: u64 = 1_000;
 
@@ -361,7 +361,7 @@ fn o10_speaks_when_a_fenced_owner_is_still_served() {
 
 fn offsets(txn: Option<u32>, outcome: Outcome) -> Story {
     Story::new()
-        .then(Event::OffsetAsked { group: 0, part: 0, offset: 5, txn })
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 5, txn, owner: None })
         .then(Event::OffsetEnded { group: 0, part: 0, offset: 5, outcome })
 }
 
@@ -416,7 +416,8 @@ fn o11_speaks_when_a_generation_goes_back() {
 
 #[test]
 fn o11_speaks_when_the_offset_of_a_group_with_members_goes_back() {
-    let committed = |offset: i64| Event::OffsetAsked { group: 0, part: 0, offset, txn: None };
+    let committed =
+        |offset: i64| Event::OffsetAsked { group: 0, part: 0, offset, txn: None, owner: None };
     let seen = |offset: i64, asked_us: u64| Event::OffsetSeen {
         group: 0,
         part: 0,
@@ -429,6 +430,45 @@ fn o11_speaks_when_the_offset_of_a_group_with_members_goes_back() {
     story().then(seen(3, 2_500)).then(seen(5, 9_000)).silent();
 }
 
+/// Member `owner` is told that it has partition 0 for certain until `until_us`.
+fn held(owner: u32, epoch: i32, asked_us: u64, until_us: u64) -> Event {
+    Event::Held { group: 0, owner, epoch, parts: vec![0], asked_us, until_us }
+}
+
+fn let_go(owner: u32) -> Event {
+    Event::LetGo { group: 0, owner, kept: vec![], protocol: GroupProtocol::Consumer }
+}
+
+const LONG_US: u64 = 1_000_000;
+
+#[test]
+fn o11_speaks_when_a_partition_is_given_to_a_second_member() {
+    let story = || Story::new().then(held(1, 1, 0, LONG_US));
+    story().then(held(2, 2, 500_000, LONG_US)).speaks(11);
+    story().then(let_go(1)).then(held(2, 2, 500_000, LONG_US)).silent();
+    // Which of both was decided first is not known.
+    story().then(held(2, 2, 0, LONG_US)).silent();
+    // The coordinator may have given up on the first.
+    Story::new().then(held(1, 1, 0, 1)).then(held(2, 2, 500_000, LONG_US)).silent();
+}
+
+#[test]
+fn o11_speaks_when_a_member_epoch_goes_back() {
+    let story = || Story::new().then(held(1, 4, 0, LONG_US));
+    story().then(held(1, 3, 500_000, LONG_US)).speaks(11);
+    story().then(let_go(1)).then(held(1, 3, 500_000, LONG_US)).silent();
+}
+
+#[test]
+fn o11_speaks_when_a_member_commits_for_a_partition_of_another() {
+    let asked = Event::OffsetAsked { group: 0, part: 0, offset: 3, txn: None, owner: Some(2) };
+    let ended = |outcome| Event::OffsetEnded { group: 0, part: 0, offset: 3, outcome };
+    let story = |until_us| Story::new().then(held(1, 4, 0, until_us)).then(asked.clone());
+    story(LONG_US).then(ended(Outcome::Ok)).speaks(11);
+    story(LONG_US).then(ended(Outcome::Failed)).silent();
+    story(1).then(ended(Outcome::Ok)).silent();
+}
+
 /// Record 1 of no transaction was made into record 2 in transaction 9, and the group's offset of
 /// partition 0 is `offset` at the end.
 fn pipeline(offset: i64) -> Story {
@@ -439,10 +479,10 @@ fn pipeline(offset: i64) -> Story {
         .then(derived(2))
         .sent(2, 1, Some(9), (7, 0))
         .acked(2, 0)
-        .then(Event::OffsetAsked { group: 0, part: 0, offset: 1, txn: Some(9) })
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 1, txn: Some(9), owner: None })
         .then(Event::OffsetEnded { group: 0, part: 0, offset: 1, outcome: Outcome::Maybe })
         .then(Event::EndAsked { txn: 9, commit: true })
-        .then(Event::OffsetAsked { group: 0, part: 0, offset: 0, txn: None })
+        .then(Event::OffsetAsked { group: 0, part: 0, offset: 0, txn: None, owner: None })
         .then(seen(offset))
         .read(0, &[plain(0, 3, 0, &[1])], &[])
 }
@@ -475,4 +515,55 @@ fn o14_speaks_when_a_transaction_is_open_at_the_end() {
 #[test]
 fn o14_speaks_when_the_driver_says_that_something_is_stuck() {
     Story::new().then(Event::Stuck { reason: "c1 waits".to_owned() }).speaks(14);
+}
+
+/// Two batches; the second one is refused for its sequence.
+fn refused(first_is_acknowledged: bool) -> Story {
+    let story = Story::new().sent(1, 0, None, (7, 0));
+    let story = if first_is_acknowledged { story.acked(1, 0) } else { story };
+    let batch = Some((2, 0));
+    story
+        .sent(2, 0, None, (7, 0))
+        .then(Event::Refused { code: 45, id: None, pid: 7, epoch: 0, batch })
+        .read(0, &[plain(0, 7, 0, &[1])], &[])
+}
+
+#[test]
+fn o13_speaks_when_the_next_batch_is_refused_for_its_sequence() {
+    refused(true).speaks(13);
+    refused(false).silent();
+}
+
+#[test]
+fn o13_speaks_when_the_only_owner_of_an_id_is_unknown() {
+    let unknown = Event::Refused { code: 49, id: Some(1), pid: 7, epoch: 0, batch: None };
+    let given = Event::Initialized { id: 1, pid: 7, epoch: 0 };
+    Story::new().then(given.clone()).then(unknown.clone()).read(0, &[], &[]).speaks(13);
+    let mut shared = Story::new().then(given.clone()).then(unknown);
+    shared.history.push(10 * MS, 2, Event::Initialized { id: 1, pid: 8, epoch: 0 });
+    shared.at_us = 10 * MS;
+    shared.read(0, &[], &[]).silent();
+}
+
+/// A transaction of one record at offset 0, and a question for the end before its commit.
+fn listed(committed: bool, offset: i64) -> Story {
+    Story::new()
+        .then(Event::Begun { txn: 1, id: 1 })
+        .sent(1, 0, Some(1), (7, 0))
+        .acked(1, 0)
+        .then(Event::Listed { part: 0, committed, offset, asked_us: 4 * MS })
+        .committed(1)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+}
+
+#[test]
+fn o6_speaks_when_committed_records_are_said_to_end_behind_an_open_transaction() {
+    listed(true, 0).silent();
+    listed(true, 1).speaks(6);
+    listed(false, 1).silent();
+}
+
+#[test]
+fn o1_speaks_when_a_log_is_said_to_end_before_what_was_acknowledged() {
+    listed(false, 0).speaks(1);
 }

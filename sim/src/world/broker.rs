@@ -54,8 +54,8 @@ fn tear(op: &mut FileOp, frames: u64) {
 
 /// Whether the protocol protects a request from arriving after its sender has gone on. EndTxn and
 /// TxnOffsetCommit of old would end, or join, the next transaction of the same epoch (what KIP-890
-/// repairs), AddPartitionsToTxn and AddOffsetsToTxn would begin one, and OffsetCommit would put an
-/// older offset back.
+/// repairs), AddPartitionsToTxn and AddOffsetsToTxn would begin one, OffsetCommit would put an
+/// older offset back, and ConsumerGroupHeartbeat would join, leave, or let go of partitions again.
 pub(super) fn is_protected(request: &Request, version: i16) -> bool {
     match request {
         Request::EndTxn(_) | Request::TxnOffsetCommit(_) => version >= 5,
@@ -66,6 +66,7 @@ pub(super) fn is_protected(request: &Request, version: i16) -> bool {
         Request::WriteTxnMarkers(request) => {
             version >= 2 && request.markers.iter().all(|marker| marker.transaction_version >= 2)
         }
+        Request::ConsumerGroupHeartbeat(_) => false,
         _ => true,
     }
 }

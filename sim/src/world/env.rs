@@ -53,6 +53,7 @@ pub struct Env {
     /// Whether producers are forgotten within a run. A batch that comes after that is a new one
     /// (KAFKA-7190 kind), so no Produce may arrive after its sender gave up on it.
     pub(super) forgets_producers: bool,
+    forgets_ids: bool,
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
     /// Private partitions, and the producer id that wrote to each first.
@@ -85,6 +86,7 @@ impl Env {
             paused: BTreeMap::new(),
             topic_is_there: false,
             forgets_producers: false,
+            forgets_ids: false,
             epochs_to_age: false,
             pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -115,6 +117,17 @@ impl Env {
     pub(super) const fn with_parts(mut self, parts: Part) -> Self {
         self.parts = parts;
         self
+    }
+
+    /// The same, in a world that forgets transactional ids.
+    pub fn with_forgotten_ids(mut self, forgets: bool) -> Self {
+        self.forgets_ids = forgets;
+        self
+    }
+
+    /// Whether transactional ids are forgotten within the run.
+    pub const fn forgets_ids(&self) -> bool {
+        self.forgets_ids
     }
 
     /// Whether producers are forgotten within the run.
@@ -385,6 +398,7 @@ impl Env {
             &Event::Assigned { generation, owner, .. } => {
                 [8, generation.cast_unsigned().into(), owner.into(), 0]
             }
+            &Event::Held { epoch, owner, .. } => [9, epoch.cast_unsigned().into(), owner.into(), 0],
             _ => [7, 0, 0, 0],
         };
         self.trace.event(

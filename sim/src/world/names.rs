@@ -29,6 +29,8 @@ pub(super) fn api_name(request: &Request) -> &'static str {
         Request::SyncGroup(_) => "SyncGroup",
         Request::Heartbeat(_) => "Heartbeat",
         Request::LeaveGroup(_) => "LeaveGroup",
+        Request::ConsumerGroupHeartbeat(_) => "ConsumerGroupHeartbeat",
+        Request::ConsumerGroupDescribe(_) => "ConsumerGroupDescribe",
         Request::WriteTxnMarkers(_) => "WriteTxnMarkers",
         Request::Fetch(_) => "Fetch",
         Request::ListOffsets(_) => "ListOffsets",

@@ -3,9 +3,9 @@
 use verdict_core::config::BrokerConfig;
 
 use super::cluster::Cluster;
+use super::plan_group::Group;
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
-use crate::clients::{Member, MemberPlan, Timeouts};
+use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{draw_sends, draw_transactions};
 use crate::history::{ClientId, Part};
 
@@ -157,17 +157,17 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
-        let (members, later_group_size) = if choices.below(Label::Size, 3) == 2 {
-            draw_group(choices, &mut set)
-        } else {
-            (0, None)
-        };
+        let group = (choices.below(Label::Size, 3) == 2).then(|| Group::draw(choices, &mut set));
         let brokers = Brokers::draw(choices, &mut profile);
-        let ages_epochs = ages_epochs && brokers.count == 1;
-        let members = if brokers.count > 1 { 0 } else { members };
-        let drawn = Drawn { members, parts, groups, timeout_ms, version, long_ids: expires };
+        let in_cluster = brokers.count > 1;
+        let ages_epochs = ages_epochs && !in_cluster;
+        let group = group.filter(|_| !in_cluster);
+        let later_group_size = group.as_ref().and_then(|group| group.later_size);
+        let pipeline = group.is_some();
+        draw_deletion(choices, !pipeline, &mut set);
+        let drawn =
+            Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, in_cluster };
         let (clients, parts) = draw_clients(choices, &drawn);
-        let pipeline = members > 0;
         Self {
             properties,
             parts,
@@ -196,21 +196,23 @@ impl Plan {
 }
 
 /// What was drawn of a world before its clients are.
-struct Drawn {
-    /// Members of the group that consumes, transforms and produces; 0 for no such group.
-    members: u32,
-    parts: Part,
-    groups: u16,
-    timeout_ms: i32,
+pub(super) struct Drawn {
+    /// The group that consumes, transforms and produces, if there is one.
+    group: Option<Group>,
+    pub(super) parts: Part,
+    pub(super) groups: u16,
+    pub(super) timeout_ms: i32,
     /// The level of the feature transaction.version.
-    version: i16,
+    pub(super) version: i16,
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
+    /// There are several brokers.
+    in_cluster: bool,
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.
 fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
-    let &Drawn { members, parts: common, groups, timeout_ms, version, long_ids } = drawn;
+    let &Drawn { parts: common, groups, timeout_ms, version, long_ids, .. } = drawn;
     let mut parts = common;
     let mut clients = Vec::new();
     let producers = 2 + choices.below(Label::Size, 3);
@@ -228,9 +230,11 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             let count = 10 + u64::from(choices.below(Label::Count, 30));
             let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
             parts += Part::from(own.is_some());
-            let ops = draw_sends(choices, common, own, count);
+            let high = version < 2 || choices.below(Label::Size, 3) == 2;
+            let ops = draw_sends(choices, common, own, count, high);
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
+                .with_high_sequences(high)
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
@@ -241,21 +245,31 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
         let count = 6 + u64::from(choices.below(Label::Count, 14));
-        let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
+        let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
+        parts += Part::from(own.is_some());
+        let v2 = kind == ProducerKind::V2;
+        let ops = draw_transactions(choices, common, groups, count, v2, own);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_own_partition(own)
             .with_delivery_timeout(draw_delivery_timeout(choices))
             .with_old_produce(choices.below(Label::ClientKind, 3) == 2)
             .with_misfit(version < 2 && kind == ProducerKind::V2)
             .with_produce_timeout(draw_produce_timeout(choices));
         clients.push(Client::Producer(Box::new(producer)));
     }
-    if members > 0 {
-        parts += draw_members(choices, drawn, parts, &mut clients);
+    if let Some(group) = &drawn.group {
+        parts += group.draw_members(choices, drawn, parts, &mut clients);
     }
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
         let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
+        // A session is with one broker.
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && !drawn.in_cluster;
+        clients.push(if follows {
+            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
+        } else {
+            Client::Reader(Reader::new(client, committed, parts, pace_ms))
+        });
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
@@ -270,63 +284,27 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     (clients, parts)
 }
 
-/// What the coordinator of groups is told; how many members there are, and to how many the group is
-/// limited later.
-fn draw_group(choices: &mut Source, set: &mut impl FnMut(&str, String)) -> (u32, Option<i32>) {
-    let members = 2 + choices.below(Label::Size, 3);
-    set("group.min.session.timeout.ms", "300".to_owned());
-    let delay_ms = [0, 200, 700][choices.below(Label::Property, 3) as usize];
-    set("group.initial.rebalance.delay.ms", delay_ms.to_string());
-    if choices.below(Label::Property, 5) == 4 {
-        set("group.max.size", (members - 1).to_string());
-        return (members, None);
-    }
-    (members, (choices.below(Label::Property, 6) == 5).then_some(1))
-}
-
-/// The members of a group that reads the common partitions; gives back how many more partitions
-/// there are for what it writes, from `first` on.
-fn draw_members(
-    choices: &mut Source,
-    drawn: &Drawn,
-    first: Part,
-    clients: &mut Vec<Client>,
-) -> Part {
-    let outputs = 1 + choices.below(Label::Size, 2) as Part;
-    let statics = choices.below(Label::ClientKind, 3);
-    let mut instances = 0;
-    for member in 0..drawn.members {
-        let client = clients.len() as ClientId + 1;
-        let choices = &mut choices.of(client);
-        let is_static = statics == 2 || (statics == 1 && choices.below(Label::ClientKind, 2) == 1);
-        if is_static && (instances == 0 || choices.below(Label::ClientKind, 6) != 5) {
-            instances += 1;
+/// How soon segments are closed and deleted, and how many fetch sessions there may be.
+/// Retention only where it is `allowed`: what members made of records is counted at the end.
+fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str, String)) {
+    let roll_ms = [300, 2_000];
+    match choices.below(Label::Property, 8) {
+        5 => set("log.roll.ms", roll_ms[choices.below(Label::Property, 2) as usize].to_string()),
+        6 if allowed => {
+            set("log.roll.ms", "300".to_owned());
+            set(
+                "log.retention.ms",
+                [1_500, 5_000][choices.below(Label::Property, 2) as usize].to_string(),
+            );
         }
-        let v2 = drawn.version == 2 && choices.below(Label::ClientKind, 3) != 2;
-        let rebalance_ms = 400 + choices.below(Label::Size, 2_600) as i32;
-        let join_version = [9, 9, 9, 6, 3];
-        let plan = MemberPlan {
-            group: drawn.groups,
-            inputs: drawn.parts,
-            outputs: (first, outputs),
-            kind: if v2 { ProducerKind::V2 } else { ProducerKind::Classic },
-            id: (format!("member-{member}"), 1_000 + member),
-            timeout_ms: drawn.timeout_ms,
-            instance: is_static.then_some(instances),
-            timeouts: Timeouts {
-                session_ms: 400 + choices.below(Label::Size, 2_600) as i32,
-                rebalance_ms,
-            },
-            join_version: join_version[choices.below(Label::ClientKind, 5) as usize],
-            request_us: match choices.below(Label::Size, 2) {
-                0 => rebalance_ms as u64 * 1_000 + 2_000_000,
-                _ => 600_000,
-            },
-            survives: member == 0,
-        };
-        clients.push(Client::Member(Box::new(Member::new(client, plan))));
+        7 if allowed => set("log.retention.bytes", "6000".to_owned()),
+        _ => {}
     }
-    outputs
+    set("log.retention.check.interval.ms", "400".to_owned());
+    if choices.below(Label::Property, 3) == 2 {
+        set("max.incremental.fetch.session.cache.slots", "1".to_owned());
+        set("verdict.fetch.session.eviction.ms", "500".to_owned());
+    }
 }
 
 /// Short enough, now and then, for a batch to arrive when its transaction is over.

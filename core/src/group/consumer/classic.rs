@@ -257,7 +257,11 @@ impl Plan<'_> {
             return Err(GroupError::IllegalGeneration);
         }
         self.alarm(Alarm::Session, &id, Some(classic.session_timeout_ms));
-        let is_to_join = holding.epoch < self.group.target_epoch
+        // Kafka asks for the group's epoch: nobody else may come to have the target computed. One
+        // that cannot be computed yet is no reason to join.
+        let is_behind = holding.epoch < self.group.epoch
+            && (holding.epoch < self.group.target_epoch || self.may_assign_now());
+        let is_to_join = is_behind
             || holding.state == MemberState::Unrevoked
             || (holding.state == MemberState::Unreleased && !self.waits_for_others(&id, holding));
         if is_to_join {

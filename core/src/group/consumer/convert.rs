@@ -41,6 +41,11 @@ impl Plan<'_> {
             members.push((id.clone(), self.upgraded(classic, old)?));
         }
         self.put_upgraded(classic.generation, members);
+        if classic.state != GroupState::Stable {
+            // The rebalance that was under way goes on: some have nothing yet, and whoever made
+            // it may come back with the same subscription, which asks for none.
+            self.put_epoch(true);
+        }
         Ok(())
     }
 

@@ -37,7 +37,8 @@ impl Plan<'_> {
         self.put(ConsumerKey::TargetEpoch, ConsumerRecord::TargetEpoch { epoch, at_ms });
     }
 
-    fn may_assign_now(&self) -> bool {
+    /// Whether the last assignment was computed long enough ago for another one.
+    pub(super) fn may_assign_now(&self) -> bool {
         let last_ms = self.group.target_at_ms;
         let interval_ms = i64::from(self.config.consumer.assignment_interval_ms);
         let age_ms = self.now.wall_ms.saturating_sub(last_ms);

@@ -1,22 +1,27 @@
-//! A consumer that is a member of a classic group, and transforms: it reads its partitions
-//! committed, writes a record for each, and commits how far it read in the same transaction.
+//! A consumer that is a member of a group, and transforms: it reads its partitions committed,
+//! writes a record for each, and commits how far it read in the same transaction.
 //!
-//! Two connections, as the Java client has: one to the group's coordinator ([`belong`]), which
-//! joins, syncs and heartbeats, and one for the rest ([`work`]). What was fetched in a generation
-//! is committed under that generation, so a member that slept through a rebalance is refused
-//! (KIP-447). It dies and comes back, leaves, sleeps past its session, joins and never syncs; a
-//! static one comes back under its instance id.
+//! Two connections, as the Java client has: one to the group's coordinator ([`belong`]), by the
+//! [`classic`] or the [`consumer`] protocol, and one for the rest ([`work`]). What was fetched in a
+//! generation (or member epoch) is committed under it, so a member that slept through a rebalance
+//! is refused (KIP-447). It dies and comes back, maybe with the other protocol, leaves, sleeps past
+//! its session, joins and never syncs, lets go late; a static one comes back under its instance id.
 
 mod belong;
+mod classic;
+mod consumer;
+mod heartbeat;
 mod requests;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use verdict_core::io::ConnId;
+use verdict_core::types::TopicId;
 use verdict_core::wire::Response;
 
 use self::belong::Ask;
+use self::consumer::Beats;
 use self::requests::Membership;
 pub use self::requests::Timeouts;
 use self::work::{Job, Turn};
@@ -25,7 +30,7 @@ use super::codes::leaves_open;
 use super::requests::code_of;
 use super::session::Session;
 use crate::choices::{Choices, Label};
-use crate::history::{ClientId, Part};
+use crate::history::{ClientId, GroupProtocol, Part};
 use crate::world::Env;
 
 /// What a member is told to be.
@@ -45,8 +50,16 @@ pub struct MemberPlan {
     pub timeout_ms: i32,
     /// The number of its instance id, of a static member.
     pub instance: Option<u32>,
-    /// Its timeouts as a member.
+    /// The protocol that its first process speaks.
+    pub protocol: GroupProtocol,
+    /// Whether its next process may speak the other one.
+    pub switches: bool,
+    /// The version of ConsumerGroupHeartbeat it speaks.
+    pub heartbeat_version: i16,
+    /// Its timeouts as a member; the session is one of the classic protocol.
     pub timeouts: Timeouts,
+    /// `group.consumer.session.timeout.ms` of the broker.
+    pub consumer_session_ms: i32,
     /// The version of JoinGroup it speaks.
     pub join_version: i16,
     /// How long it waits for an answer of the coordinator, in microseconds: with less than a
@@ -75,14 +88,20 @@ pub struct Member {
     stage: Stage,
     membership: Membership,
     variant: i32,
+    protocol: GroupProtocol,
+    /// What it knows as one that speaks the consumer protocol.
+    beats: Beats,
+    /// The id of the topic it reads.
+    topic: Option<TopicId>,
     /// The number in the history of its member id, and that member id.
     owner: u32,
     owner_of: String,
     next_beat_us: u64,
     work: Session<Job>,
-    /// Counts what it was assigned: what was asked before does not count after.
+    /// Counts partitions that it was assigned: what was asked before does not count after.
     assignment: u64,
-    parts: Vec<Part>,
+    /// Its partitions, with what `assignment` was when each came.
+    parts: BTreeMap<Part, u64>,
     positions: BTreeMap<Part, i64>,
     drained: BTreeSet<Part>,
     round: usize,
@@ -118,6 +137,9 @@ impl Member {
         Self {
             client,
             coordinator: Session::new(client, 1).with_request_timeout(plan.request_us),
+            protocol: plan.protocol,
+            beats: Beats::default(),
+            topic: None,
             plan,
             stage: Stage::Out,
             membership,
@@ -127,7 +149,7 @@ impl Member {
             next_beat_us: 0,
             work: Session::new(client, 1),
             assignment: 0,
-            parts: Vec::new(),
+            parts: BTreeMap::new(),
             positions: BTreeMap::new(),
             drained: BTreeSet::new(),
             round: 0,
@@ -157,8 +179,9 @@ impl Member {
 
     pub(super) fn waits_for(&self) -> String {
         format!(
-            "a member of g{} ({:?}, generation {}, partitions {:?}, positions {:?}, drained {:?}) is at {:?}, {:?}; the last code was {}",
+            "a member of g{} ({:?}, {:?}, generation {}, partitions {:?}, positions {:?}, drained {:?}) is at {:?}, {:?}; the last code was {}",
             self.plan.group,
+            self.protocol,
             self.stage,
             self.membership.generation,
             self.parts,
@@ -178,6 +201,7 @@ impl Member {
             self.lives = 0;
             // A Join of old names no member: asked again, it takes one more seat (KIP-394).
             self.coordinator.wait_for(CALM_REQUEST_US);
+            self.beats.calm_down();
             return env.wake(self.client, env.now_us);
         }
         let leaves = self.stage == Stage::Member && self.coordinator.is_idle();
@@ -236,6 +260,7 @@ impl Member {
     fn die(&mut self, env: &mut Env) {
         env.say(self.client, || "dies".to_owned());
         self.drop_membership(env);
+        self.maybe_switch(env);
         self.forget_work(env);
         let away_ms = env.choices.of(self.client).between(Label::Away, 20, 4_000);
         self.sleep(env, away_ms);

@@ -60,15 +60,12 @@ pub(super) fn join(of: &Membership, timeouts: Timeouts, variant: i32) -> Request
 
 /// `plan`: what the leader gives to whom.
 pub(super) fn sync(of: &Membership, plan: &[(String, Vec<Part>)]) -> Request {
-    let assignments = plan.iter().map(|(member, parts)| {
-        let mut assignment = BytesMut::with_capacity(parts.len() * 2);
-        parts.iter().for_each(|&part| assignment.put_u16(part));
-        k::sync_group_request::SyncGroupRequestAssignment {
+    let assignments =
+        plan.iter().map(|(member, parts)| k::sync_group_request::SyncGroupRequestAssignment {
             member_id: text(member),
-            assignment: assignment.freeze(),
+            assignment: assignment(parts),
             ..Default::default()
-        }
-    });
+        });
     Request::SyncGroup(k::SyncGroupRequestData {
         group_id: text(&of.group),
         generation_id: of.generation,
@@ -133,11 +130,32 @@ pub(super) fn txn_offset_commit(
     })
 }
 
-/// The partitions in an assignment.
-pub(super) fn assigned(mut assignment: Bytes) -> Vec<Part> {
-    let mut parts = Vec::with_capacity(assignment.len() / 2);
-    while assignment.len() >= 2 {
-        parts.push(assignment.get_u16());
+/// A `ConsumerProtocolAssignment` of version 0: what a coordinator reads that takes over a group.
+fn assignment(parts: &[Part]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(20 + parts.len() * 4);
+    bytes.put_i16(0);
+    bytes.put_i32(1);
+    bytes.put_i16(TOPIC.len() as i16);
+    bytes.put_slice(TOPIC.as_bytes());
+    bytes.put_i32(parts.len() as i32);
+    parts.iter().for_each(|&part| bytes.put_i32(i32::from(part)));
+    bytes.put_i32(-1);
+    bytes.freeze()
+}
+
+/// The partitions of the topic in an assignment; none in an empty one.
+pub(super) fn assigned(mut bytes: Bytes) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let Ok(_version) = bytes.try_get_i16() else { return parts };
+    for _ in 0..bytes.try_get_i32().unwrap_or(0) {
+        let length = usize::from(bytes.try_get_u16().unwrap_or(0)).min(bytes.len());
+        let topic = bytes.split_to(length);
+        for _ in 0..bytes.try_get_i32().unwrap_or(0) {
+            let Ok(part) = bytes.try_get_i32() else { return parts };
+            if topic == TOPIC.as_bytes() {
+                parts.push(part as Part);
+            }
+        }
     }
     parts
 }

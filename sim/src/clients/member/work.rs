@@ -2,26 +2,32 @@
 
 use verdict_core::wire::Response;
 
+use super::belong::UNKNOWN_MEMBER_ID;
+use super::heartbeat::{topic_id, topic_metadata};
 use super::requests::{self as ask, Membership};
 use super::{Member, Stage};
 use crate::choices::{Choices, Label};
 use crate::clients::admin::list_offsets;
 use crate::clients::codes::{
-    Asked, DUPLICATE_SEQUENCE_NUMBER, NONE, OFFSET_OUT_OF_RANGE, Reaction, react,
+    Asked, DUPLICATE_SEQUENCE_NUMBER, NONE, OFFSET_OUT_OF_RANGE, Reaction, STALE_MEMBER_EPOCH,
+    react,
 };
+use crate::clients::fetching::{fetch, read_fetch};
 use crate::clients::records::{Writer, batch, screened};
 use crate::clients::requests::{
-    add_offsets, add_partition, base_offset, end_txn, fetch, fetched_offset, find_coordinator,
-    init_producer_id, listed_offset, offset_fetch, produce, read_fetch,
+    add_offsets, add_partition, base_offset, end_txn, fetched_offset, find_coordinator,
+    init_producer_id, listed_offset, offset_fetch, produce,
 };
 use crate::clients::session::Call;
 use crate::clients::{ProducerKind, TOPIC};
-use crate::history::{Event, Outcome, Part, Txn, deliver};
+use crate::history::{Event, GroupProtocol, Outcome, Part, Txn, deliver};
 use crate::world::Env;
 
 /// What a call was for. The numbers beside partitions say under which assignment it was asked.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
+    /// The id of the topic, which the consumer protocol speaks of.
+    Topic,
     Find,
     Init,
     Committed(Part, u64),
@@ -48,6 +54,7 @@ pub(super) struct Turn {
     output: Part,
     /// Who the member was when it fetched them.
     membership: Membership,
+    owner: u32,
     assignment: u64,
     /// Ids of the records it writes, and of those they are made from.
     apps: Vec<(u64, u64)>,
@@ -64,6 +71,9 @@ impl Member {
         }
         if self.turn.is_some() && self.maybe_fault(env) {
             return;
+        }
+        if self.topic.is_none() && self.protocol == GroupProtocol::Consumer {
+            return self.work.call(env, Job::Topic, 12, topic_metadata());
         }
         let (id, _) = &self.plan.id;
         if !self.found {
@@ -95,19 +105,23 @@ impl Member {
         if self.parts.is_empty() {
             return;
         }
-        let unknown = self.parts.iter().find(|part| !self.positions.contains_key(part));
-        if let Some(&part) = unknown {
-            let request = offset_fetch(&self.membership.group, part, true);
-            return self.work.call(env, Job::Committed(part, self.assignment), 8, request);
-        }
         if env.now_us < self.next_fetch_us {
             return env.wake(self.client, self.next_fetch_us);
         }
+        let unknown = self.parts.iter().find(|(part, _)| !self.positions.contains_key(part));
+        if let Some((&part, &assignment)) = unknown {
+            let request = match self.protocol {
+                GroupProtocol::Classic => offset_fetch(&self.membership.group, part, true),
+                GroupProtocol::Consumer => super::heartbeat::offset_fetch(&self.membership, part),
+            };
+            return self.work.call(env, Job::Committed(part, assignment), 9, request);
+        }
         self.round += 1;
-        let part = self.parts[self.round % self.parts.len()];
+        let nth = self.parts.iter().nth(self.round % self.parts.len());
+        let Some((&part, &assignment)) = nth else { return };
         let max = 200 + env.choices.of(self.client).below(Label::Count, 2_000) as i32;
         let request = fetch(part, self.positions[&part], true, 20, max);
-        self.work.call(env, Job::Fetch(part, self.assignment), 12, request);
+        self.work.call(env, Job::Fetch(part, assignment), 12, request);
     }
 
     /// Takes a step of the transaction at hand.
@@ -122,7 +136,8 @@ impl Member {
             Step::Offsets => {
                 let (part, offset) = (turn.part, turn.next);
                 let txn = Some(turn.txn);
-                let event = Event::OffsetAsked { group: self.plan.group, part, offset, txn };
+                let (group, owner) = (self.plan.group, Some(turn.owner));
+                let event = Event::OffsetAsked { group, part, offset, txn, owner };
                 env.note(self.client, event);
                 let of = &turn.membership;
                 let request = ask::txn_offset_commit(id, identity, of, part, offset);
@@ -173,13 +188,19 @@ impl Member {
                 return self.die(env);
             }
             (_, NONE) => {}
+            // It is no member, or not in that epoch: its next heartbeat will tell.
+            (Job::Committed(..), UNKNOWN_MEMBER_ID | STALE_MEMBER_EPOCH) => {
+                self.next_fetch_us = env.now_us + 50_000;
+                return env.wake(self.client, self.next_fetch_us);
+            }
             _ => return self.work.retry(env, place, call),
         }
         match call.kind {
+            Job::Topic => self.topic = topic_id(response),
             Job::Find => self.found = true,
             Job::Init => self.initialized(env, response),
             Job::Committed(part, of) => self.begins_at(env, (part, of), response, call.asked_us),
-            Job::Earliest(part, of) if of == self.assignment => {
+            Job::Earliest(part, of) if self.has(part, of) => {
                 self.positions.insert(part, listed_offset(response).unwrap_or(0).max(0));
             }
             Job::Fetch(part, of) => self.fetched(env, (part, of), response, call.asked_us),
@@ -205,7 +226,7 @@ impl Member {
         let offset = fetched_offset(response).unwrap_or(-1);
         let (group, is_final) = (self.plan.group, false);
         env.note(self.client, Event::OffsetSeen { group, part, offset, asked_us, is_final });
-        if of != self.assignment {
+        if !self.has(part, of) {
             return;
         }
         if offset < 0 {
@@ -222,7 +243,7 @@ impl Member {
         response: &Response,
         asked_us: u64,
     ) {
-        let Some(&from) = self.positions.get(&part).filter(|_| of == self.assignment) else {
+        let Some(&from) = self.positions.get(&part).filter(|_| self.has(part, of)) else {
             return;
         };
         let Ok(Some(fetched)) = read_fetch(response, (part, from, true), asked_us) else { return };
@@ -255,6 +276,7 @@ impl Member {
             output: first
                 + env.choices.of(self.client).below(Label::Target, u32::from(count)) as Part,
             membership: self.membership.clone(),
+            owner: self.owner,
             assignment: of,
             apps: inputs.into_iter().map(|from| (env.next_app(), from)).collect(),
             next,
@@ -295,6 +317,11 @@ impl Member {
         }
     }
 
+    /// The partition whose records the transaction at hand is made of.
+    pub(super) fn part_of_turn(&self) -> Option<Part> {
+        self.turn.as_ref().map(|turn| turn.part)
+    }
+
     fn set_step(&mut self, step: Step) {
         if let Some(turn) = &mut self.turn {
             turn.step = step;
@@ -321,7 +348,7 @@ impl Member {
     /// The transaction is over.
     fn closed(&mut self, commit: bool, response: &Response) {
         let Some(turn) = self.turn.take() else { return };
-        if turn.assignment == self.assignment {
+        if self.has(turn.part, turn.assignment) {
             if commit {
                 self.positions.insert(turn.part, turn.next);
             } else {

@@ -138,6 +138,36 @@ fn a_classic_group_is_upgraded_member_by_member_and_goes_on() {
     world.check_recovery();
 }
 
+/// It says nothing new, and nobody had been given anything yet.
+#[test]
+fn a_static_member_that_joined_and_never_synced_is_given_partitions_with_the_new_protocol() {
+    let mut world = World::with(|config| config.consumer.migration = MigrationPolicy::Upgrade);
+    let old = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&old).result, Ok(()));
+    let joined = world.beat(&by_instance("i", joining("new", &["a"]))).unwrap();
+    let given: Vec<i32> =
+        joined.assignment.iter().flatten().flat_map(|(_, at)| at).copied().collect();
+    assert_eq!(given, [0, 1, 2, 3]);
+    world.check_recovery();
+}
+
+/// With nobody left who speaks the new protocol, only their joins have a target computed.
+#[test]
+fn when_the_last_new_member_goes_and_the_group_may_not_go_back_the_old_ones_join_again() {
+    let (mut world, old) = classic_world(MigrationPolicy::Upgrade);
+    world.beat(&joining("new", &["a"])).unwrap();
+    let joined = world.old_join(&classic_join(&old, &[]));
+    assert_eq!(world.old_sync(&old, joined.generation, &[]), Ok(vec![0, 1]));
+    world.keep("new").unwrap();
+    world.beat(&beating("new", -1)).unwrap();
+    assert!(world.is_consumer());
+    let told = world.old_heartbeat(&old, joined.generation);
+    assert_eq!(told, Err(GroupError::RebalanceInProgress));
+    let joined = world.old_join(&classic_join(&old, &[0, 1]));
+    assert_eq!(world.old_sync(&old, joined.generation, &[]), Ok(vec![0, 1, 2, 3]));
+    assert_eq!(world.old_heartbeat(&old, joined.generation), Ok(()));
+}
+
 #[test]
 fn when_the_last_new_member_goes_the_group_is_a_classic_one_again() {
     let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);

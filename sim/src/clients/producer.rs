@@ -362,6 +362,10 @@ impl Producer {
         if !matches!(code, 45 | 46 | 49 | 59) || env.forgets_producers() || env.forgets_ids() {
             return;
         }
+        // A coordinator that is none any more, and was not told yet, knows no newer id.
+        if code == 49 && env.is_cluster() {
+            return;
+        }
         let batch = match kind {
             Kind::Produce { part, apps } => apps.first().map(|&app| (app, *part)),
             _ => None,

@@ -97,8 +97,10 @@ impl Reader {
             return self.wake(env);
         }
         if let Kind::Latest(_) = call.kind {
-            // A leader that was replaced and does not know yet says where the log ended then.
-            if let Some(offset) = listed_offset(&response).filter(|_| !env.is_cluster()) {
+            // One of several may not know yet that another leads.
+            if let Some(offset) = listed_offset(&response)
+                && !env.is_cluster()
+            {
                 let (committed, asked_us) = (self.committed, call.asked_us);
                 env.note(self.client, Event::Listed { part, committed, offset, asked_us });
             }

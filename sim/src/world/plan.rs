@@ -157,16 +157,15 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
-        let group = (choices.below(Label::Size, 3) == 2).then(|| Group::draw(choices, &mut set));
         let brokers = Brokers::draw(choices, &mut profile);
-        let in_cluster = brokers.count > 1;
-        let ages_epochs = ages_epochs && !in_cluster;
-        let group = group.filter(|_| !in_cluster);
+        let alone = brokers.count == 1;
+        let ages_epochs = ages_epochs && alone;
+        let grouped = choices.below(Label::Size, 3) == 2 && alone;
+        let group = grouped.then(|| Group::draw(choices, &mut set));
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
-        draw_deletion(choices, !pipeline, &mut set);
-        let drawn =
-            Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, in_cluster };
+        draw_deletion(choices, !pipeline && alone, &mut set);
+        let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
         let (clients, parts) = draw_clients(choices, &drawn);
         Self {
             properties,
@@ -206,8 +205,8 @@ pub(super) struct Drawn {
     pub(super) version: i16,
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
-    /// There are several brokers.
-    in_cluster: bool,
+    /// One broker, not several.
+    alone: bool,
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.
@@ -263,8 +262,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
         let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        // A session is with one broker.
-        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && !drawn.in_cluster;
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
         clients.push(if follows {
             Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
         } else {

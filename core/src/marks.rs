@@ -61,6 +61,8 @@ marks! {
     GuardRefused = "partition.guard.refused",
     /// A second request joined a verification under way.
     VerificationJoined = "partition.guard.joined",
+    /// The coordinator did not know the transaction: the sequence that waited is not waited for.
+    VerificationRefused = "partition.verification.refused",
     /// A marker ended a verification under way.
     VerificationEndedByMarker = "partition.guard.ended_by_marker",
     /// A marker left alone the verification of the next transaction.
@@ -292,6 +294,8 @@ marks! {
     AddPartitionsNotAttempted = "api.add_partitions.not_attempted",
     /// A Fetch was answered from a file.
     FetchReadsFile = "api.fetch.reads_file",
+    /// A partition moved, and a waiting Fetch could tell from it alone to go on waiting.
+    FetchWokenInVain = "api.fetch.woken_in_vain",
     /// Records were deleted while a Fetch read them from a file.
     FetchLostItsRecords = "api.fetch.lost_its_records",
     /// A ListOffsets by timestamp read a file.

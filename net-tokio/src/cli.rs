@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use verdict_core::config::{ConfigWarning, has_no_effect, split};
 
+use crate::bench::{Bench, Target};
 use crate::files::{DataDir, DataDirError, DiskFiles};
 use crate::listeners::{Listeners, host_and_port};
 use crate::serve::{Env, Phase, ServeError, serve};
@@ -63,6 +64,8 @@ enum Verb {
     Serve(ServeArgs),
     /// Kill a broker again and again under transactional load, and judge what clients saw.
     Torture(TortureArgs),
+    /// Measure a broker, alone or beside another one.
+    Bench(BenchArgs),
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Args)]
@@ -106,6 +109,25 @@ struct TortureArgs {
     set: Vec<String>,
 }
 
+#[derive(Debug, Args)]
+struct BenchArgs {
+    /// Address of a broker; given twice, both take turns and their ratios are told
+    #[arg(long, value_name = "HOST:PORT", required = true)]
+    bootstrap: Vec<String>,
+    /// Process of each broker, in the same order, to tell its processor time and memory
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+    /// Rounds that count, of which the medians are told
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: u32,
+    /// Length of a round of one workload at one broker, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    /// Which workloads, by a regular expression; growth-... run only when asked for
+    #[arg(long, value_name = "REGEX", default_value = "")]
+    workloads: regex::Regex,
+}
+
 /// What ends the command.
 #[derive(Debug)]
 struct Failure {
@@ -146,6 +168,7 @@ pub fn main() -> ExitCode {
         }
         Some(Verb::Serve(args)) => run_serve(args),
         Some(Verb::Torture(args)) => run_torture(args),
+        Some(Verb::Bench(args)) => run_bench(args),
         None => run_serve(cli.serve),
     };
     match done {
@@ -335,6 +358,29 @@ fn run_torture(args: TortureArgs) -> Result<(), Failure> {
             Err(Failure::new(code, error))
         }
     }
+}
+
+/// Most brokers that are compared.
+const BENCH_TARGETS_MAX: usize = 2;
+/// Longest round, in seconds.
+const BENCH_SECONDS_MAX: f64 = 3_600.0;
+
+fn run_bench(args: BenchArgs) -> Result<(), Failure> {
+    if args.bootstrap.len() > BENCH_TARGETS_MAX {
+        return Err(Failure::new(EXIT_CONFIG, "--bootstrap is given at most twice"));
+    }
+    let mut pids = args.pid.into_iter();
+    let targets =
+        args.bootstrap.into_iter().map(|address| Target { address, pid: pids.next() }).collect();
+    let entropy = entropy().map_err(|error| Failure::new(EXIT_FAILURE, error))?;
+    let bench = Bench {
+        targets,
+        rounds: args.rounds,
+        round_ms: (args.seconds.clamp(0.01, BENCH_SECONDS_MAX) * 1_000.0) as u64,
+        workloads: args.workloads,
+        tag: (entropy >> 96) as u64,
+    };
+    bench.run(&mut std::io::stdout()).map_err(|error| Failure::new(EXIT_FAILURE, error))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot, watch};
@@ -23,6 +23,7 @@ use verdict_core::wire::{self, Decoded, Limits, Request, RequestHeader, Response
 
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Answer, Ask, Event};
+use crate::pieces::Pieces;
 use crate::places::{Place, Places};
 use crate::serve::{self, Phase};
 
@@ -30,6 +31,9 @@ use crate::serve::{self, Phase};
 const TRANSFER_GRACE: Duration = Duration::from_secs(30);
 /// And the slowest it may be beyond that.
 const TRANSFER_BYTES_PER_SECOND: u64 = 64 * 1024;
+
+/// Room made for an answer; a large one makes its own.
+const ANSWER_BYTES: usize = 512;
 
 /// Produce requests of one connection that are under way at most; Java's producer sends five.
 const PIPELINE_MAX: usize = 8;
@@ -338,17 +342,19 @@ impl<'s> Connection<'s> {
         response: Response,
     ) -> Result<(), End> {
         let drawn = self.shared.answers.draw(record_bytes(&response)).await;
-        wire::encode_response(version, correlation_id, &response, &mut self.out)
+        self.out.reserve(ANSWER_BYTES);
+        let out = wire::encode_response_parts(version, correlation_id, &response, &mut self.out)
             .map_err(End::Unencodable)?;
         drop(response);
-        let out = self.out.split().freeze();
+        let mut out = Pieces::new(out);
+        let bytes = out.remaining();
         let stream = &mut self.stream;
         let write = async {
-            stream.write_all(&out).await?;
+            stream.write_all_buf(&mut out).await?;
             // madsim sends nothing before the flush; tokio's does nothing.
             stream.flush().await
         };
-        let written = timeout(transfer_time(out.len()), write).await.map_err(|_| End::Slow)?;
+        let written = timeout(transfer_time(bytes), write).await.map_err(|_| End::Slow)?;
         written.map_err(FrameError::Io)?;
         drop(drawn);
         Ok(())

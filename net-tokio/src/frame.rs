@@ -10,6 +10,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 const PREFIX: usize = 4;
 /// Space made before a read when nothing is known about what comes.
 const READ_STEP: usize = 8 * 1024;
+/// Less space than this is not worth a read.
+const READ_ROOM_MIN: usize = 1024;
 /// Space made before a read inside a large frame, at most doubling what has arrived.
 const LARGE_READ_STEP: usize = 256 * 1024;
 /// How much of later requests is taken in while one is being answered.
@@ -46,7 +48,7 @@ impl FrameReader {
         R: AsyncRead + Unpin,
     {
         while self.buffer.len() < PREFIX {
-            self.buffer.reserve(READ_STEP);
+            self.make_room();
             if stream.read_buf(&mut self.buffer).await? == 0 {
                 let clean = self.buffer.is_empty();
                 return if clean { Ok(None) } else { Err(FrameError::Truncated) };
@@ -56,6 +58,13 @@ impl FrameReader {
         match usize::try_from(length) {
             Ok(bytes @ 1..) if bytes <= self.max_bytes => Ok(Some(bytes)),
             _ => Err(FrameError::Length { length, max_bytes: self.max_bytes }),
+        }
+    }
+
+    /// Space for a read, in the buffer of the frames before as long as it has some.
+    fn make_room(&mut self) {
+        if self.buffer.capacity() - self.buffer.len() < READ_ROOM_MIN {
+            self.buffer.reserve(READ_STEP);
         }
     }
 
@@ -88,7 +97,7 @@ impl FrameReader {
         R: AsyncRead + Unpin,
     {
         while self.buffer.len() < READ_AHEAD_BYTES {
-            self.buffer.reserve(READ_STEP);
+            self.make_room();
             if matches!(stream.read_buf(&mut self.buffer).await, Ok(0) | Err(_)) {
                 return;
             }

@@ -1,20 +1,26 @@
 //! The file lanes: one worker each for the journal and for everything else.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
-//! beside each other. The queues have no bound of their own: the core bounds what it has in flight.
+//! beside each other. What takes less time than the way to a lane is done on the node's thread. The
+//! queues have no bound of their own: the core bounds what it has in flight.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
-use verdict_core::io::{FileError, FileOp, Lane, Ticket};
+use verdict_core::io::{FileError, FileOp, FileResult, Lane, Ticket};
 
 use crate::files::Files;
 use crate::node_loop::Urgent;
 use crate::rt::{self, Worker};
 use crate::serve::Phase;
 
+/// Bytes of a write that is performed rather than handed over.
+const BRIEF_BYTES_MAX: usize = 64 * 1024;
+
 /// The way to both lanes; they end when it is dropped.
 pub(crate) struct Lanes {
+    files: Arc<dyn Files>,
     journal: mpsc::UnboundedSender<(Ticket, FileOp)>,
     data: mpsc::UnboundedSender<(Ticket, FileOp)>,
 }
@@ -33,18 +39,42 @@ impl Lanes {
             let work = run(Arc::clone(files), ops, done.clone(), phase.clone());
             workers.push(rt::dedicated(name, work)?);
         }
-        Ok((Self { journal, data }, workers))
+        Ok((Self { files: Arc::clone(files), journal, data }, workers))
     }
 
-    /// Queues an operation.
-    pub(crate) fn submit(&self, ticket: Ticket, op: FileOp) {
+    /// Performs an operation at once, if that takes less than handing it over, or queues it.
+    ///
+    /// A small write to the journal that need not reach the disk is a copy into the page cache. The
+    /// core has one of them under way at a time, so none is overtaken.
+    pub(crate) fn submit(&self, ticket: Ticket, op: FileOp) -> Option<(Ticket, FileResult)> {
+        if is_brief(&op) && self.files.latency(&op).is_none() {
+            return Some((ticket, perform(&*self.files, ticket, op)));
+        }
         let lane = match op.lane() {
             Lane::Journal => &self.journal,
             Lane::Data => &self.data,
         };
         // A lane is gone only when the broker is being killed; then nobody waits for the result.
         lane.send((ticket, op)).unwrap_or(());
+        None
     }
+}
+
+fn is_brief(op: &FileOp) -> bool {
+    match op {
+        FileOp::Write { data, sync: false, lane: Lane::Journal, .. } => {
+            data.iter().map(Bytes::len).sum::<usize>() <= BRIEF_BYTES_MAX
+        }
+        _ => false,
+    }
+}
+
+fn perform(files: &dyn Files, ticket: Ticket, op: FileOp) -> FileResult {
+    let result = files.perform(op);
+    if let Err(error @ (FileError::NoSpace | FileError::Io)) = &result {
+        tracing::error!(ticket = ticket.0, %error, "a file operation failed");
+    }
+    result
 }
 
 async fn run(
@@ -60,10 +90,7 @@ async fn run(
         if *phase.borrow() == Phase::Kill {
             return;
         }
-        let result = files.perform(op);
-        if let Err(error @ (FileError::NoSpace | FileError::Io)) = &result {
-            tracing::error!(ticket = ticket.0, %error, "a file operation failed");
-        }
+        let result = perform(&*files, ticket, op);
         if done.send(Urgent::FileDone { ticket, result }).is_err() {
             return;
         }

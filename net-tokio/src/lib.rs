@@ -19,6 +19,8 @@
 //!   ([`rt`] is the only file that tells them apart).
 
 #[cfg(not(madsim))]
+pub mod bench;
+#[cfg(not(madsim))]
 pub mod cli;
 pub mod client;
 pub mod clock;
@@ -28,6 +30,7 @@ mod frame;
 mod lanes;
 pub mod listeners;
 mod node_loop;
+mod pieces;
 mod places;
 pub mod recorder;
 pub mod rt;

@@ -4,7 +4,7 @@
 //! a flood of requests cannot keep answers from leaving. The loop never waits for a receiver of
 //! its outputs, which is why no cycle of full queues can stop it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -72,6 +72,8 @@ pub(crate) struct NodeLoop {
     pub(crate) notices: mpsc::UnboundedSender<Notice>,
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) routes: Routes,
+    /// File operations that were done on the spot and not taken in yet.
+    pub(crate) done: VecDeque<(Ticket, FileResult)>,
 }
 
 /// Who waits for which request.
@@ -188,8 +190,20 @@ impl NodeLoop {
         due && self.feed(Input::Tick)
     }
 
-    /// Hands the node one input and drains it; whether that was the end.
+    /// Hands the node one input, and what comes of it at once; whether that was the end.
     fn feed(&mut self, input: Input) -> bool {
+        let mut stopped = self.feed_one(input);
+        while let Some((ticket, result)) = self.done.pop_front() {
+            stopped |= self.feed_one(Input::FileDone { ticket, result });
+        }
+        if stopped {
+            self.notices.send(Notice::Stopped).unwrap_or(());
+        }
+        stopped
+    }
+
+    /// Hands the node one input and drains it; whether it has stopped.
+    fn feed_one(&mut self, input: Input) -> bool {
         let now = self.clock.now();
         let mut stopped = false;
         self.node.handle(now, input);
@@ -202,14 +216,11 @@ impl NodeLoop {
                 Output::Disconnect { id, reason } => {
                     self.routes.answer(id, Answer::Disconnect(reason));
                 }
-                Output::File { ticket, op } => self.lanes.submit(ticket, op),
+                Output::File { ticket, op } => self.done.extend(self.lanes.submit(ticket, op)),
                 Output::Ready => self.notices.send(Notice::Ready).unwrap_or(()),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,
             }
-        }
-        if stopped {
-            self.notices.send(Notice::Stopped).unwrap_or(());
         }
         stopped
     }

@@ -3,6 +3,7 @@
 //! A clean stop goes: no new connections, idle ones close; those with a request in the node have
 //! [`STOP_GRACE`] to see its answer; then the node writes its last checkpoint; then all is over.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -162,6 +163,7 @@ impl Life {
             notices: notice,
             phase: env.phase.clone(),
             routes: Routes::default(),
+            done: VecDeque::new(),
         };
         workers.push(rt::dedicated("node", node_loop.run()).map_err(ServeError::Thread)?);
         let (connections, _) = watch::channel(Phase::Run);

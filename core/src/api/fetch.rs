@@ -1,7 +1,9 @@
 //! Fetch, long poll included (spec 8.3), with and without a session (KIP-227).
 //!
-//! A Fetch is evaluated when it arrives and each time a partition it names moves; it is answered
-//! when its bytes reach `min_bytes`, when a partition has an error, or at its deadline.
+//! A Fetch is evaluated when it arrives; it is answered when its bytes reach `min_bytes`, when a
+//! partition has an error, or at its deadline. While it waits, a partition that moves is looked at
+//! by itself: only when that may be enough is everything evaluated anew, so that a consumer of a
+//! thousand partitions does not make each append to one of them a thousand times as dear.
 
 use alloc::vec::Vec;
 
@@ -15,7 +17,7 @@ use kacrab_protocol::generated::fetch_response::{
 };
 
 use super::Context;
-use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Told};
+use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Limits, Told};
 use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
 use crate::error::ErrorCode;
@@ -40,9 +42,13 @@ pub(crate) struct PendingFetch {
     max_bytes: u32,
     deadline: Timestamp,
     topics: Vec<Topic>,
+    /// Bytes there were when it was last looked at, over all partitions.
+    total: usize,
     session: Use,
     /// Reads of files that are under way; nothing is evaluated anew before they are back.
     reads: usize,
+    /// Where each partition is in `topics`, ascending; empty until it waits for them to move.
+    watched: Vec<(PartitionId, usize, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +69,8 @@ struct Part {
     max_bytes: u32,
     data: PartitionData,
     records: Vec<Bytes>,
+    /// Bytes there were when it was last looked at.
+    bytes: usize,
     error: bool,
 }
 
@@ -97,14 +105,14 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: FetchRequestDat
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes,
         deadline: node.now.at.after_ms(wait_ms),
+        total: 0,
         topics,
         session,
         reads: 0,
+        watched: Vec::new(),
         context,
     };
-    let (conn, id) = (fetch.context.conn, fetch.context.id);
-    node.waiting.insert(conn, id, Pending::Fetch(fetch));
-    evaluate(node, id);
+    evaluate(node, fetch);
 }
 
 /// Kafka's `FetchManager.newContext`.
@@ -203,34 +211,30 @@ fn prepare(node: &Node, name: Option<&TopicName>, index: i32, wanted: &Cached) -
         max_bytes: u32::try_from(wanted.max_bytes).unwrap_or(0),
         data: PartitionData::default(),
         records: Vec::new(),
+        bytes: 0,
         error: false,
     }
 }
 
-/// Reads what there is, and answers or waits.
-fn evaluate(node: &mut Node, id: RequestId) {
-    let Some(Pending::Fetch(fetch)) = node.waiting.get(id) else { return };
-    if fetch.reads > 0 {
-        return;
-    }
-    let mut fetch = fetch.clone();
+/// Reads what there is, and answers or waits. The Fetch is not among the waiting requests.
+fn evaluate(node: &mut Node, mut fetch: PendingFetch) {
+    let id = fetch.context.id;
     let mut budget = fetch.max_bytes;
     let mut total = 0_usize;
     let mut first = true;
-    let mut reads = 0;
     let isolation = fetch.isolation;
     for (topic, entry) in fetch.topics.iter_mut().enumerate() {
         for (partition, part) in entry.partitions.iter_mut().enumerate() {
             let limit = part.max_bytes.min(budget);
-            let read = read_part(node, part, isolation, limit, first);
-            match read {
+            match read_part(node, part, isolation, limit, first) {
                 Read::Bytes(bytes) => {
+                    part.bytes = bytes;
                     total += bytes;
                     first &= bytes == 0;
                     budget = budget.saturating_sub(u32::try_from(bytes).unwrap_or(u32::MAX));
                 }
                 Read::Pending(read) => {
-                    reads += 1;
+                    fetch.reads += 1;
                     first = false;
                     total = total.saturating_add(limit as usize);
                     budget = budget.saturating_sub(limit);
@@ -240,20 +244,21 @@ fn evaluate(node: &mut Node, id: RequestId) {
             }
         }
     }
-    fetch.reads = reads;
+    fetch.total = total;
     let failed = fetch.topics.iter().flat_map(|topic| &topic.partitions).any(|part| part.error);
     let empty = fetch.topics.iter().all(|topic| topic.partitions.is_empty());
     let over = node.now.at >= fetch.deadline;
     let done = total >= fetch.min_bytes || failed || empty || over;
-    let Some(Pending::Fetch(waiting)) = node.waiting.get_mut(id) else { return };
-    *waiting = fetch;
-    if reads > 0 {
-        mark!(FetchReadsFile);
-    } else if done {
-        respond(node, id);
-    } else {
-        watch(node, id);
+    if fetch.reads == 0 && done {
+        return respond(node, fetch);
     }
+    if fetch.reads > 0 {
+        mark!(FetchReadsFile);
+    } else if fetch.watched.is_empty() {
+        watch(node, &mut fetch);
+    }
+    let conn = fetch.context.conn;
+    node.waiting.insert(conn, id, Pending::Fetch(fetch));
 }
 
 enum Read {
@@ -419,45 +424,95 @@ pub(crate) fn read_done(
     }
     let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return };
     fetch.topics[topic].partitions[partition] = part;
-    if fetch.reads == 0 {
-        respond(node, id);
+    if fetch.reads == 0
+        && let Some(Pending::Fetch(fetch)) = node.waiting.take(id)
+    {
+        respond(node, fetch);
     }
 }
 
 /// A partition moved: its high watermark, its last stable offset, or it is gone.
 pub(crate) fn wake(node: &mut Node, partition: PartitionId) {
     for id in node.waiting.watchers_of(partition) {
-        evaluate(node, id);
+        if may_be_done(node, id, partition) {
+            evaluate_again(node, id);
+        }
     }
 }
 
 pub(crate) fn timed_out(node: &mut Node, id: RequestId) {
-    evaluate(node, id);
+    evaluate_again(node, id);
 }
 
-fn watch(node: &mut Node, id: RequestId) {
-    let Some(Pending::Fetch(fetch)) = node.waiting.get(id) else { return };
-    let deadline = fetch.deadline;
-    for partition in partitions_of(fetch) {
-        node.waiting.watch(partition, id);
+fn evaluate_again(node: &mut Node, id: RequestId) {
+    let reads = matches!(node.waiting.get(id), Some(Pending::Fetch(fetch)) if fetch.reads > 0);
+    if !reads && let Some(Pending::Fetch(fetch)) = node.waiting.take(id) {
+        evaluate(node, fetch);
     }
-    node.timers.set(deadline, Timer::Deadline(id));
 }
 
-fn partitions_of(fetch: &PendingFetch) -> Vec<PartitionId> {
-    fetch.topics.iter().flat_map(|t| &t.partitions).filter_map(|part| part.id.ok()).collect()
+/// Looks at one partition of a waiting Fetch, and says whether there may be enough now. It never
+/// says no when an evaluation of everything would answer.
+fn may_be_done(node: &mut Node, id: RequestId, partition: PartitionId) -> bool {
+    let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return false };
+    let from = fetch.watched.partition_point(|(id, ..)| *id < partition);
+    let mut enough = false;
+    for at in from..fetch.watched.len() {
+        let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return false };
+        let (watched, topic, index) = fetch.watched[at];
+        if watched != partition {
+            break;
+        }
+        let (isolation, limit, min_bytes) = (fetch.isolation, fetch.max_bytes, fetch.min_bytes);
+        let part = &mut fetch.topics[topic].partitions[index];
+        let (before, offset, limit) = (part.bytes, part.offset, part.max_bytes.min(limit));
+        let Some(log) = node.partitions.get(&partition) else { return true };
+        if offset < log.log_start() || check_epoch(log, part.leader_epoch).is_err() {
+            return true;
+        }
+        let bound = log.fetch_bound(isolation, false);
+        if offset >= bound {
+            mark!(FetchWokenInVain);
+            continue;
+        }
+        if min_bytes <= 1 {
+            return true;
+        }
+        let outcome = node.store.peek(partition, offset, bound, limit);
+        let Some(bytes) = outcome else { return true };
+        let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return false };
+        fetch.topics[topic].partitions[index].bytes = bytes;
+        fetch.total = fetch.total.saturating_sub(before).saturating_add(bytes);
+        enough |= fetch.total >= min_bytes;
+    }
+    enough
+}
+
+/// Waits for its partitions to move, and for its deadline.
+fn watch(node: &mut Node, fetch: &mut PendingFetch) {
+    let id = fetch.context.id;
+    for (topic, entry) in fetch.topics.iter().enumerate() {
+        for (index, part) in entry.partitions.iter().enumerate() {
+            if let Ok(partition) = part.id {
+                node.waiting.watch(partition, id);
+                fetch.watched.push((partition, topic, index));
+            }
+        }
+    }
+    fetch.watched.sort_unstable();
+    node.timers.set(fetch.deadline, Timer::Deadline(id));
 }
 
 /// A Fetch that ends lets go of its partitions and its timer.
 pub(crate) fn cancel(node: &mut Node, id: RequestId, fetch: &PendingFetch) {
-    for partition in partitions_of(fetch) {
-        node.waiting.unwatch(partition, id);
+    for (partition, ..) in &fetch.watched {
+        node.waiting.unwatch(*partition, id);
     }
     node.timers.cancel(fetch.deadline, Timer::Deadline(id));
 }
 
-fn respond(node: &mut Node, id: RequestId) {
-    let Some(Pending::Fetch(mut fetch)) = node.waiting.take(id) else { return };
+fn respond(node: &mut Node, mut fetch: PendingFetch) {
+    let id = fetch.context.id;
     cancel(node, id, &fetch);
     let session_id = match fetch.session {
         Use::Sessionless => 0,
@@ -536,6 +591,10 @@ fn key(topic: &Topic, part: &Part) -> Key {
 /// The id of the session that begins with this answer; 0 when there is no room for it.
 fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
     let slots = usize::try_from(node.config.max_incremental_fetch_session_cache_slots);
+    let limits = Limits {
+        slots: slots.unwrap_or(0),
+        eviction_ms: node.config.verdict_fetch_session_eviction_ms,
+    };
     let now_ms = node.now.at.as_ms();
     let parts = fetch.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(move |part| {
@@ -545,7 +604,7 @@ fn create_session(node: &mut Node, fetch: &PendingFetch) -> i32 {
         })
     });
     let by_id = fetch.context.version >= BY_ID;
-    node.fetch_sessions.create(now_ms, slots.unwrap_or(0), by_id, parts)
+    node.fetch_sessions.create(now_ms, limits, by_id, parts)
 }
 
 /// Drops what the session's client knows already.

@@ -19,9 +19,6 @@ use crate::types::{Offset, TopicId, TopicName};
 pub(super) const INITIAL_EPOCH: i32 = 0;
 /// The epoch of a request that wants none.
 pub(super) const FINAL_EPOCH: i32 = -1;
-/// How long a session must be unused before any other may take its place (Kafka's
-/// `incrementalFetchSessionEvictionMs`), in ms.
-const EVICTION_MS: u64 = 120_000;
 /// Partitions kept over all sessions, at most. Kafka bounds the sessions only.
 const PARTITIONS_MAX: usize = 1 << 20;
 
@@ -65,6 +62,16 @@ struct Session {
     places: BTreeMap<Key, u64>,
 }
 
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Sessions at most.
+    pub(super) slots: usize,
+    /// How long a session must be unused before any other may take its place (Kafka's
+    /// `incrementalFetchSessionEvictionMs`), in ms.
+    pub(super) eviction_ms: u64,
+}
+
 /// All sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FetchSessions {
@@ -99,7 +106,7 @@ impl FetchSessions {
     pub(super) fn create(
         &mut self,
         now_ms: u64,
-        slots: usize,
+        limits: Limits,
         by_id: bool,
         partitions: impl Iterator<Item = (Key, Cached, Told)>,
     ) -> i32 {
@@ -117,7 +124,7 @@ impl FetchSessions {
             session.put(key, cached);
         }
         let size = session.partitions.len();
-        if size == 0 || !self.make_room(now_ms, slots, size) {
+        if size == 0 || !self.make_room(now_ms, limits, size) {
             return 0;
         }
         let id = self.new_id();
@@ -129,18 +136,19 @@ impl FetchSessions {
 
     /// Kafka's `tryEvict`: a session that is not used any more goes, else one that is old and
     /// smaller than the new one.
-    fn make_room(&mut self, now_ms: u64, slots: usize, size: usize) -> bool {
+    fn make_room(&mut self, now_ms: u64, limits: Limits, size: usize) -> bool {
+        let Limits { slots, eviction_ms } = limits;
         if slots == 0 || size > PARTITIONS_MAX {
             return false;
         }
         while self.sessions.len() >= slots || self.partitions + size > PARTITIONS_MAX {
             let Some(&(used_ms, oldest)) = self.by_use.first() else { return false };
-            let unused = now_ms.saturating_sub(used_ms) > EVICTION_MS;
+            let unused = now_ms.saturating_sub(used_ms) > eviction_ms;
             let smaller = || {
                 let old = self
                     .sessions
                     .iter()
-                    .filter(|(_, session)| now_ms.saturating_sub(session.made_ms) > EVICTION_MS);
+                    .filter(|(_, session)| now_ms.saturating_sub(session.made_ms) > eviction_ms);
                 let least = old.min_by_key(|(id, session)| (session.partitions.len(), **id));
                 least.filter(|(_, session)| session.partitions.len() < size).map(|(id, _)| *id)
             };
@@ -286,9 +294,12 @@ mod tests {
         Told { has_records: false, failed: false, high_watermark, log_start: 0 }
     }
 
+    const EVICTION_MS: u64 = 120_000;
+
     fn make(sessions: &mut FetchSessions, now_ms: u64, slots: usize, partitions: i32) -> i32 {
+        let limits = Limits { slots, eviction_ms: EVICTION_MS };
         let all = (0..partitions).map(|index| (key(index), Cached::new(0, -1, 100), told(5)));
-        sessions.create(now_ms, slots, false, all)
+        sessions.create(now_ms, limits, false, all)
     }
 
     #[test]

@@ -85,7 +85,9 @@ impl CheckedBatch {
         })
     }
 
-    /// The batch at its place in the log, sharing the payload.
+    /// The batch at its place in the log. A large payload is shared; a small one is copied behind
+    /// the header, into memory of its own: that costs less than a second buffer does on every way
+    /// it takes, and what is kept of it keeps no buffer of a connection.
     ///
     /// With `log_append_time_ms` (LogAppendTime topics) every record gets that time; without, the
     /// batch is CreateTime and its largest timestamp is the one its records have. Only when that
@@ -111,16 +113,25 @@ impl CheckedBatch {
         {
             header.crc = crc_of(&header, &records);
         }
-        StoredBatch { head: encode_head(&header), header, records }
+        if records.len() > COPIED_BYTES_MAX {
+            return StoredBatch { header, parts: [encode_head(&header), records] };
+        }
+        let mut whole = BytesMut::with_capacity(BatchHeader::LENGTH + records.len());
+        header.encode(&mut whole);
+        whole.extend_from_slice(&records);
+        StoredBatch { header, parts: [whole.freeze(), Bytes::new()] }
     }
 }
+
+/// Largest payload that is copied rather than shared.
+const COPIED_BYTES_MAX: usize = 4096;
 
 /// A batch as the log holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoredBatch {
     header: BatchHeader,
-    head: Bytes,
-    records: Bytes,
+    /// The bytes in order: all of them and nothing, or the header and what follows it.
+    parts: [Bytes; 2],
 }
 
 impl StoredBatch {
@@ -130,10 +141,18 @@ impl StoredBatch {
         &self.header
     }
 
-    /// The batch in the order it is written: 61 bytes of header, then the records.
+    /// The batch in the order it is written; the second part is empty when all of it is in one
+    /// buffer. The header never lies across both.
     #[must_use]
     pub fn parts(&self) -> [Bytes; 2] {
-        [self.head.clone(), self.records.clone()]
+        self.parts.clone()
+    }
+
+    /// What follows the header, compressed or not.
+    #[must_use]
+    pub fn payload(&self) -> Bytes {
+        let [first, second] = &self.parts;
+        if second.is_empty() { first.slice(BatchHeader::LENGTH..) } else { second.clone() }
     }
 
     /// Offset of the first record.
@@ -151,27 +170,20 @@ impl StoredBatch {
     /// Bytes of the whole batch.
     #[must_use]
     pub const fn size(&self) -> usize {
-        self.head.len() + self.records.len()
+        self.parts[0].len() + self.parts[1].len()
     }
 
     /// The whole batch in one piece; copies it.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(self.size());
-        out.extend_from_slice(&self.head);
-        out.extend_from_slice(&self.records);
-        out.freeze()
+        join(&self.parts)
     }
 }
 
 impl From<CheckedBatch> for StoredBatch {
     /// A batch that came with its place, out of a log; shares all of it.
     fn from(batch: CheckedBatch) -> Self {
-        Self {
-            header: batch.header,
-            head: batch.bytes.slice(..BatchHeader::LENGTH),
-            records: batch.payload(),
-        }
+        Self { header: batch.header, parts: [batch.bytes, Bytes::new()] }
     }
 }
 

@@ -60,7 +60,7 @@ impl HoldsRecords for CheckedBatch {
 
 impl HoldsRecords for StoredBatch {
     fn header_and_payload(&self) -> (&BatchHeader, Bytes) {
-        (&self.header, self.records.clone())
+        (self.header(), self.payload())
     }
 }
 

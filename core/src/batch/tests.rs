@@ -133,12 +133,14 @@ fn a_data_batch_is_no_marker() {
 }
 
 #[test]
-fn placing_a_batch_shares_its_payload_and_keeps_its_crc() {
+fn placing_a_batch_shares_a_large_payload_and_keeps_its_crc() {
     let batch = batch_of(&["a", "b"]);
     let stored = batch.clone().store_at(40, 3, None);
     assert_eq!((stored.base_offset(), stored.last_offset()), (40, 41));
     assert_eq!(stored.header().crc, batch.header().crc);
-    assert_eq!(stored.parts()[1].as_ptr(), batch.payload().as_ptr());
+    assert!(stored.parts()[1].is_empty(), "a small one is copied into one piece");
+    let large = BatchBuilder::new(0).record(None, Some(Bytes::from(vec![7; 5_000])), &[]).build();
+    assert_eq!(large.clone().store_at(0, 0, None).parts()[1].as_ptr(), large.payload().as_ptr());
     let again = batches(stored.to_bytes()).next().expect("one").expect("its CRC fits");
     assert_eq!(StoredBatch::from(again), stored);
 }

@@ -229,6 +229,10 @@ properties! {
     /// Most bytes of requests between socket and answer, over all connections, and as many of
     /// answers; a larger one goes alone.
     verdict_inflight_bytes: u64 = 268435456, "268435456", "verdict.inflight.bytes", [1, MAX];
+    /// How long a fetch session must be unused before any other may take its place, in ms (a
+    /// constant in Apache Kafka).
+    verdict_fetch_session_eviction_ms: u64 =
+        120000, "120000", "verdict.fetch.session.eviction.ms", [1, MAX];
     /// Client logs that are opened with each input after a start.
     verdict_recovery_logs_per_turn: i32 = 64, "64", "verdict.recovery.logs.per.turn", [1, 1000000];
     /// The finalized level of the feature transaction.version.

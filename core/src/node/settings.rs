@@ -17,6 +17,9 @@ use crate::types::TopicName;
 /// Tombstones of expired transactional ids in one batch, in bytes, at most (spec 5.7).
 const TOMBSTONE_BATCH_BYTES: i32 = 16_384;
 
+/// What part of the journal's size a log gathers before its segment is written: 256 KiB of 64 MiB.
+const WRITE_BEHIND_PARTS: u64 = 256;
+
 fn ms(value: i32) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
@@ -70,6 +73,7 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
         index_interval_bytes: u32::try_from(config.log_index_interval_bytes).unwrap_or(0),
         cache_bytes: config.verdict_cache_bytes,
         checkpoint_interval_ms: config.verdict_checkpoint_interval_ms,
+        write_behind_bytes: config.verdict_journal_bytes / WRITE_BEHIND_PARTS,
         ..StoreConfig::default()
     }
 }

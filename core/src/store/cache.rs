@@ -9,6 +9,9 @@ use super::block::Block;
 use super::log::Log;
 use crate::types::{Offset, PartitionId};
 
+/// Headers, references and list entries of one batch, rounded up.
+const AROUND_A_BATCH_BYTES: u64 = 512;
+
 /// The order in which batches were persisted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cache {
@@ -26,31 +29,38 @@ impl Cache {
 
     /// A batch is being added to its log.
     pub(super) fn added(&mut self, id: PartitionId, block: &Block) {
-        self.bytes = self.bytes.saturating_add(block.size());
+        self.bytes = self.bytes.saturating_add(cost(block));
         self.order.push_back((id, block.header.base_offset));
     }
 
     /// A log goes, and its batches with it.
     pub(super) fn dropped(&mut self, log: &Log) {
-        let bytes: u64 = log.cached.iter().map(|batch| batch.block.size()).sum();
+        let bytes: u64 = log.cached.iter().map(|batch| cost(&batch.block)).sum();
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 
-    /// Drops the oldest batches until the rest fits.
-    pub(super) fn evict(&mut self, logs: &mut BTreeMap<PartitionId, Log>) {
+    /// Drops the oldest batches until the rest fits. Names the log that keeps it from that,
+    /// because its oldest batch is not in its segment yet.
+    pub(super) fn evict(&mut self, logs: &mut BTreeMap<PartitionId, Log>) -> Option<PartitionId> {
         while self.bytes > self.max_bytes {
-            let Some((id, base_offset)) = self.order.front() else { return };
+            let (id, base_offset) = self.order.front()?;
             if let Some(log) = logs.get_mut(id)
                 && let Some(oldest) = log.cached.front()
                 && oldest.block.header.base_offset == *base_offset
             {
                 if log.cached.len() == log.unwritten {
-                    return;
+                    return Some(*id);
                 }
-                self.bytes = self.bytes.saturating_sub(oldest.block.size());
+                self.bytes = self.bytes.saturating_sub(cost(&oldest.block));
                 log.cached.pop_front();
             }
             self.order.pop_front();
         }
+        None
     }
+}
+
+/// What a batch takes in memory: its bytes, and what is kept around them.
+fn cost(block: &Block) -> u64 {
+    block.size().saturating_add(AROUND_A_BATCH_BYTES)
 }

@@ -28,8 +28,9 @@ const SNAPSHOTS_KEPT: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    /// Segment files are behind.
-    Waiting,
+    /// Segment files are behind, for all the checkpoint knows: those of the logs before this one
+    /// of the image are not. What is in them stays, so no log is looked at twice.
+    Waiting(usize),
     /// Files of this changed log.
     Log(usize),
     /// The checkpoint file.
@@ -47,6 +48,13 @@ pub(super) struct Checkpoint {
     busy: Option<FileOp>,
     /// Began when the node was stopping.
     last: bool,
+}
+
+impl Checkpoint {
+    /// Whether it waits for segment files.
+    pub(super) const fn waits(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(_))
+    }
 }
 
 impl Store {
@@ -90,11 +98,12 @@ impl Store {
         self.checkpoint = Some(alloc::boxed::Box::new(Checkpoint {
             image,
             changed,
-            stage: Stage::Waiting,
+            stage: Stage::Waiting(0),
             queue: VecDeque::new(),
             busy: None,
             last: self.stopping && !self.journal.is_busy(),
         }));
+        self.write_all();
         self.pump();
     }
 
@@ -120,14 +129,16 @@ impl Store {
     /// The queue is empty: fills it with what comes next. `false` when that has to wait.
     fn next_stage(&mut self, checkpoint: &mut Checkpoint) -> bool {
         let next = match checkpoint.stage {
-            Stage::Waiting => {
+            Stage::Waiting(from) => {
                 let behind = |image: &LogImage| {
                     self.logs.get(&image.id).is_some_and(|log| {
                         log.written_end() < image.log_end
                             || !matches!(log.folder, Folder::Present { .. })
                     })
                 };
-                if checkpoint.image.logs.iter().any(behind) {
+                let mut rest = checkpoint.image.logs.iter().skip(from);
+                if let Some(first) = rest.position(behind) {
+                    checkpoint.stage = Stage::Waiting(from + first);
                     return false;
                 }
                 0
@@ -172,7 +183,7 @@ impl Store {
                 let live = log.map_or(Offset::MAX, |log| log.segments[0].base);
                 log.is_none() || segment_of(&op).is_some_and(|base| base < live)
             }
-            Stage::Waiting | Stage::Root => false,
+            Stage::Waiting(_) | Stage::Root => false,
         };
         match *result {
             Err(FileError::NotFound) if gone => {}

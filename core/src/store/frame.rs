@@ -36,6 +36,8 @@ const MAGIC: u32 = 0x564a_4631;
 pub(super) const HEADER_BYTES: u64 = 36;
 /// Where the CRC's range begins.
 const CRC_START: usize = 12;
+/// Largest part of a batch that is copied into the frame's own buffer.
+const COPIED_BYTES_MAX: usize = 8192;
 /// Bytes of kind and partition id.
 const ENTRY_HEAD: u64 = 21;
 
@@ -79,8 +81,19 @@ impl Entry {
             }
     }
 
-    fn encode(&self, out: &mut Vec<Bytes>) {
-        let mut head = BytesMut::with_capacity(64);
+    /// Bytes it takes in a frame that are copied there.
+    fn copied_bytes(&self) -> usize {
+        let shared: usize = match self {
+            Self::Append { block, .. } => {
+                block.bytes().map(Bytes::len).filter(|length| *length > COPIED_BYTES_MAX).sum()
+            }
+            _ => 0,
+        };
+        usize::try_from(self.size()).unwrap_or(0).saturating_sub(shared)
+    }
+
+    /// Appends it to `head`; what is shared goes to `out`, behind what was in `head`.
+    fn encode(&self, head: &mut BytesMut, out: &mut Vec<Bytes>) {
         head.put_u8(match self {
             Self::Append { .. } => KIND_APPEND,
             Self::Create { .. } => KIND_CREATE,
@@ -93,9 +106,14 @@ impl Entry {
             Self::Append { block, .. } => {
                 head.put_i64(block.header.base_offset);
                 head.put_u32(u32::try_from(block.size()).unwrap_or(u32::MAX));
-                out.push(head.freeze());
-                out.extend(block.bytes().cloned());
-                return;
+                for part in block.bytes() {
+                    if part.len() <= COPIED_BYTES_MAX {
+                        head.put_slice(part);
+                    } else {
+                        out.push(head.split().freeze());
+                        out.push(part.clone());
+                    }
+                }
             }
             Self::Create { topic, segment_bytes, .. } => {
                 head.put_u32(*segment_bytes);
@@ -105,7 +123,6 @@ impl Entry {
             Self::Delete { .. } => {}
             Self::LogStart { offset, .. } => head.put_i64(*offset),
         }
-        out.push(head.freeze());
     }
 
     fn decode(body: &mut Bytes) -> Option<Self> {
@@ -156,18 +173,35 @@ pub(super) struct Frame {
     pub(super) entries: Vec<Entry>,
 }
 
-/// Appends the buffers of a frame to `out`; batches are shared, not copied.
+/// Appends the buffers of a frame to `out`. Large batches are shared; all else is copied into one
+/// buffer, since a small one costs more as a buffer than as bytes.
 pub(super) fn encode(place: Place, entries: &[Entry], out: &mut Vec<Bytes>) {
-    let mut body = Vec::with_capacity(entries.len() * 3);
+    let at = out.len();
+    out.push(Bytes::new());
+    let header_bytes = HEADER_BYTES as usize;
+    let copied: usize = entries.iter().map(Entry::copied_bytes).sum();
+    let mut head = BytesMut::with_capacity(header_bytes + copied);
+    head.put_bytes(0, header_bytes);
+    // The header names a sum over all that follows it, so its place is kept apart until the end.
+    let mut header = head.split();
     for entry in entries {
-        entry.encode(&mut body);
+        entry.encode(&mut head, out);
     }
-    out.push(seal(place, &body));
-    out.append(&mut body);
+    if !head.is_empty() {
+        out.push(head.freeze());
+    }
+    write_header(place, &out[at + 1..], &mut header);
+    out[at] = header.freeze();
 }
 
 /// The header of a frame around a body.
 pub(super) fn seal(place: Place, body: &[Bytes]) -> Bytes {
+    let mut header = BytesMut::zeroed(HEADER_BYTES as usize);
+    write_header(place, body, &mut header);
+    header.freeze()
+}
+
+fn write_header(place: Place, body: &[Bytes], mut header: &mut [u8]) {
     let length: usize = body.iter().map(Bytes::len).sum();
     let mut tail = [0; HEADER_BYTES as usize - CRC_START];
     let mut fields = &mut tail[..];
@@ -175,12 +209,10 @@ pub(super) fn seal(place: Place, body: &[Bytes]) -> Bytes {
     fields.put_u64(place.sequence);
     fields.put_u64(place.previous);
     let crc = body.iter().fold(crc32c::crc32c(&tail), |crc, part| crc32c::crc32c_append(crc, part));
-    let mut header = BytesMut::with_capacity(HEADER_BYTES as usize);
     header.put_u32(MAGIC);
     header.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     header.put_u32(crc);
     header.put_slice(&tail);
-    header.freeze()
 }
 
 /// What [`Scan::next`] found.
@@ -309,9 +341,9 @@ mod tests {
     #[test]
     fn an_append_is_its_head_and_the_batch() {
         let entry = Entry::Append { id: ID, block: batch(40, 1, b"x") };
-        let mut out = Vec::new();
-        entry.encode(&mut out);
-        let bytes = out.concat();
+        let (mut bytes, mut shared) = (BytesMut::new(), Vec::new());
+        entry.encode(&mut bytes, &mut shared);
+        assert!(shared.is_empty(), "a small batch is copied");
         let head = "0100000000000000000000000000000a0b000000070000000000000028";
         let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
         assert_eq!(&hex[..58], head);

@@ -53,6 +53,8 @@ pub(super) struct Log {
     pub(super) cached: VecDeque<Cached>,
     /// How many of the last of them are not in the segment files yet.
     pub(super) unwritten: usize,
+    /// Bytes of those.
+    pub(super) unwritten_bytes: u64,
     /// How many of those are being written.
     pub(super) in_flight: usize,
     /// Whether a write, or a step of creating the folder, is in flight.
@@ -83,6 +85,7 @@ impl Log {
             segments: alloc::vec![Segment::new(0)],
             cached: VecDeque::new(),
             unwritten: 0,
+            unwritten_bytes: 0,
             in_flight: 0,
             busy: false,
             queued: false,
@@ -114,6 +117,7 @@ impl Log {
         let segment = segment.base;
         self.cached.push_back(Cached { block, segment, position });
         self.unwritten += 1;
+        self.unwritten_bytes = self.unwritten_bytes.saturating_add(size);
         full
     }
 

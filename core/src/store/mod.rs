@@ -103,6 +103,9 @@ pub struct StoreConfig {
     pub retry_ms: u64,
     /// Bytes asked for at a time while files are scanned.
     pub scan_chunk_bytes: u32,
+    /// Bytes of a log that gather in memory before they are written to its segment; 0 to write at
+    /// once. A checkpoint and a full cache write whatever there is: until then the journal has it.
+    pub write_behind_bytes: u64,
 }
 
 impl Default for StoreConfig {
@@ -116,6 +119,7 @@ impl Default for StoreConfig {
             checkpoint_interval_ms: 60_000,
             retry_ms: 1_000,
             scan_chunk_bytes: 1 << 20,
+            write_behind_bytes: 256 << 10,
         }
     }
 }
@@ -247,6 +251,8 @@ pub struct Store {
     cache: Cache,
     /// Logs with batches (or a folder) to write; the order they became so.
     to_write: VecDeque<PartitionId>,
+    /// Logs with too little to write yet.
+    gathering: BTreeSet<PartitionId>,
     writes_in_flight: u32,
     removals: VecDeque<Removal>,
     removing: bool,
@@ -284,6 +290,7 @@ impl Store {
             damaged: BTreeSet::new(),
             folders: BTreeMap::new(),
             to_write: VecDeque::new(),
+            gathering: BTreeSet::new(),
             writes_in_flight: 0,
             removals: VecDeque::new(),
             removing: false,
@@ -584,7 +591,7 @@ impl Store {
                 }
                 self.dirty.insert(id);
                 self.want_write(id);
-                self.cache.evict(&mut self.logs);
+                self.evict();
             }
             Entry::Create { id, topic, segment_bytes } => {
                 let topic = TopicPartition::new(topic, id.partition);
@@ -602,6 +609,10 @@ impl Store {
                 let Some(log) = self.logs.get_mut(&id) else { return };
                 for segment in log.move_start(offset) {
                     self.removals.extend(Removal::segment(&log.folder_name, segment.base));
+                }
+                let waits = log.segments.get(1).is_some_and(|second| second.base <= log.log_start);
+                if waits {
+                    self.write_now(id);
                 }
                 self.dirty.insert(id);
             }
@@ -624,6 +635,7 @@ impl Store {
         let Some(log) = self.logs.remove(&id) else { return };
         self.cache.dropped(&log);
         self.dirty.remove(&id);
+        self.gathering.remove(&id);
         self.root_dirty = true;
         self.folders.remove(&log.folder_name);
         self.removals.push_back(Removal::folder(id.topic_id, log.folder_name));

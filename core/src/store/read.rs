@@ -79,6 +79,25 @@ impl Store {
         ReadOutcome::Pending(read_id)
     }
 
+    /// Bytes that a [`Store::read`] with `at_least_one` would bring at most, without looking at
+    /// each batch; `None` when that takes more than one segment in memory.
+    #[must_use]
+    pub fn peek(
+        &self,
+        id: PartitionId,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+    ) -> Option<usize> {
+        let log = self.logs.get(&id).filter(|log| !log.offline)?;
+        let first = log.cached.get(log.cached_from(offset)?)?;
+        let end = log.cached.partition_point(|batch| batch.block.end() <= bound);
+        let last = log.cached.get(end.checked_sub(1)?)?;
+        let span = last.position.saturating_add(last.block.size()).checked_sub(first.position)?;
+        let bytes = span.min(u64::from(max_bytes).max(first.block.size()));
+        (first.segment == last.segment).then(|| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
     /// An offset at or before the first record with `timestamp` (ms) or a later one, to read from;
     /// `None` when no record is that late.
     #[must_use]
@@ -174,21 +193,26 @@ fn place(log: &Log, offset: Offset) -> Option<(Offset, u64)> {
 }
 
 fn from_memory(cached: &VecDeque<Cached>, from: usize, wanted: Wanted) -> Vec<Bytes> {
-    let mut out = Vec::new();
+    in_memory(cached, from, wanted).cloned().collect()
+}
+
+/// The buffers of whole batches of one segment, from one in memory on.
+fn in_memory(
+    cached: &VecDeque<Cached>,
+    from: usize,
+    wanted: Wanted,
+) -> impl Iterator<Item = &Bytes> {
     let mut total = 0_u64;
     let mut segment = None;
-    for batch in cached.range(from..) {
+    let taken = cached.range(from..).take_while(move |batch| {
         let next = total.saturating_add(batch.block.size());
         let too_much = next > u64::from(wanted.max_bytes) && !(total == 0 && wanted.at_least_one);
         let elsewhere = segment.is_some_and(|segment| segment != batch.segment);
-        if batch.block.end() > wanted.bound || too_much || elsewhere {
-            break;
-        }
         segment = Some(batch.segment);
-        out.extend(batch.block.bytes().cloned());
         total = next;
-    }
-    out
+        batch.block.end() <= wanted.bound && !too_much && !elsewhere
+    });
+    taken.flat_map(|batch| batch.block.bytes())
 }
 
 enum Cut {

@@ -2,6 +2,9 @@
 //!
 //! One write per log in flight; what gathers meanwhile goes out together. A failed one is tried
 //! again from the same place, so a log's file never has a hole below its end.
+//!
+//! A log gathers `write_behind_bytes` before it is written: the journal has made its batches
+//! durable, and one write of many small batches costs what one small write costs.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,13 +48,49 @@ impl Removal {
 }
 
 impl Store {
-    /// Puts a log in line for writing.
+    /// Puts a log in line for writing, when it has enough to write.
     pub(super) fn want_write(&mut self, id: PartitionId) {
+        let Some(log) = self.logs.get_mut(&id) else { return };
+        if log.queued || log.busy {
+            // The end of what is under way asks again.
+            return;
+        }
+        let is_there = matches!(log.folder, Folder::Present { .. });
+        let hurried = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.waits());
+        if is_there && !hurried && log.unwritten_bytes < self.config.write_behind_bytes {
+            if log.unwritten > 0 {
+                self.gathering.insert(id);
+            }
+            return;
+        }
+        log.queued = true;
+        self.gathering.remove(&id);
+        self.to_write.push_back(id);
+    }
+
+    /// Puts every log in line that has anything to write.
+    pub(super) fn write_all(&mut self) {
+        for id in core::mem::take(&mut self.gathering) {
+            self.write_now(id);
+        }
+    }
+
+    /// Puts a log in line for writing, however little it has.
+    pub(super) fn write_now(&mut self, id: PartitionId) {
+        self.gathering.remove(&id);
         if let Some(log) = self.logs.get_mut(&id)
             && !log.queued
         {
             log.queued = true;
             self.to_write.push_back(id);
+        }
+    }
+
+    /// Drops the oldest batches from memory until the rest fits; the log of one that is not in its
+    /// segment yet is written now.
+    pub(super) fn evict(&mut self) {
+        if let Some(unwritten) = self.cache.evict(&mut self.logs) {
+            self.write_now(unwritten);
         }
     }
 
@@ -101,7 +140,13 @@ impl Store {
         let Some(log) = self.logs.get_mut(&id) else { return };
         log.busy = false;
         match *result {
-            Ok(_) => advance(log),
+            Ok(_) => {
+                advance(log);
+                // Segments below the log's start that waited for this write.
+                for segment in log.move_start(log.log_start) {
+                    self.removals.extend(Removal::segment(&log.folder_name, segment.base));
+                }
+            }
             Err(error) => {
                 mark!(SegmentWriteRetried);
                 log.in_flight = 0;
@@ -109,7 +154,7 @@ impl Store {
             }
         }
         self.want_write(id);
-        self.cache.evict(&mut self.logs);
+        self.evict();
     }
 
     /// A removal has ended.
@@ -176,6 +221,7 @@ fn advance(log: &mut Log) {
                 log.segments[at].written += bytes;
             }
             log.unwritten -= log.in_flight;
+            log.unwritten_bytes = log.unwritten_bytes.saturating_sub(bytes);
             log.in_flight = 0;
         }
     }

@@ -24,8 +24,8 @@ impl TxnCoordinator {
     /// writes the creation of a topic of the same name.
     pub fn forget_partitions(&mut self, gone: impl Fn(&TopicPartition) -> bool) {
         let mut found: Vec<(i32, TransactionalId, Vec<TopicPartition>)> = Vec::new();
-        for (partition, shard) in &self.shards {
-            for (id, entry) in shard.entries() {
+        for (partition, shard) in &mut self.shards {
+            for (id, entry) in shard.busy() {
                 let pending = match &entry.pending {
                     Some(Pending::Appending { target, .. }) => Some(&target.partitions),
                     _ => None,

@@ -45,6 +45,9 @@ pub(crate) struct Shard {
     deadlines: BTreeSet<(i64, Arc<str>)>,
     /// Ids that may expire, by their last update.
     idle: BTreeSet<(i64, Arc<str>)>,
+    /// Ids that may have partitions in a transaction or in a pending one: all that have, and some
+    /// that had. Looking for a topic's transactions costs what was busy since the last look.
+    busy: BTreeSet<Arc<str>>,
 }
 
 impl Shard {
@@ -56,11 +59,23 @@ impl Shard {
             entries: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             idle: BTreeSet::new(),
+            busy: BTreeSet::new(),
         }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&Entry> {
         self.entries.get(id)
+    }
+
+    /// Ids that may have partitions in a transaction or in a pending one.
+    pub(crate) fn busy(&mut self) -> impl Iterator<Item = (&Arc<str>, &Entry)> {
+        let entries = &self.entries;
+        self.busy.retain(|id| {
+            entries.get(id).is_some_and(|entry| {
+                entry.pending.is_some() || !entry.metadata.partitions.is_empty()
+            })
+        });
+        self.busy.iter().filter_map(|id| self.entries.get_key_value(id))
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&Arc<str>, &Entry)> {
@@ -76,6 +91,9 @@ impl Shard {
         if metadata.state.expires() {
             self.idle.insert((metadata.last_update_ms, id.clone()));
         }
+        if !metadata.partitions.is_empty() {
+            self.busy.insert(id.clone());
+        }
         match self.entries.get_mut(id) {
             Some(entry) => entry.metadata = metadata,
             None => {
@@ -87,6 +105,7 @@ impl Shard {
 
     pub(crate) fn remove(&mut self, id: &str) {
         self.unindex(id);
+        self.busy.remove(id);
         self.entries.remove(id);
     }
 
@@ -102,6 +121,11 @@ impl Shard {
 
     /// Where an id's pending transition is kept; `None` for an unknown id.
     pub(crate) fn pending_mut(&mut self, id: &str) -> Option<&mut Option<Pending>> {
+        if !self.busy.contains(id)
+            && let Some((id, _)) = self.entries.get_key_value(id)
+        {
+            self.busy.insert(id.clone());
+        }
         self.entries.get_mut(id).map(|entry| &mut entry.pending)
     }
 
@@ -153,5 +177,30 @@ impl Shard {
 
     pub(crate) fn has_idle(&self) -> bool {
         !self.loading && !self.idle.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::txn::TxnState;
+
+    #[test]
+    fn looking_for_the_transactions_of_a_topic_costs_what_is_busy_and_not_what_exists() {
+        let mut shard = Shard::new(1, 1);
+        for index in 0..1_000 {
+            let id: Arc<str> = Arc::from(alloc::format!("idle-{index}"));
+            shard.put(&id, Metadata::new(index, 60_000, 0));
+            *shard.pending_mut(&id).unwrap() = None;
+        }
+        let busy: Arc<str> = Arc::from("busy");
+        let mut metadata = Metadata::new(7, 60_000, 0);
+        metadata.state = TxnState::Ongoing;
+        metadata.partitions.insert(TopicPartition::new("t", 0));
+        shard.put(&busy, metadata);
+        assert!(shard.busy().map(|(id, _)| id).eq([&busy]));
+        assert_eq!(shard.busy.len(), 1, "the idle ones are not looked at again");
+        shard.forget("busy", &[TopicPartition::new("t", 0)]);
+        assert_eq!(shard.busy().count(), 0);
     }
 }

@@ -1,12 +1,14 @@
 //! The server's writing side.
 
 use alloc::borrow::Cow;
+use alloc::vec::Vec;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use kacrab_protocol::generated::ApiVersionsResponseData;
 
 use super::apis::has_tagged_response_header;
-use super::frame::write_frame;
+use super::fetch::Shared;
+use super::frame::{SIZE_BYTES, write_frame};
 use super::messages::generated_messages;
 use super::{Response, WireError};
 
@@ -24,31 +26,82 @@ pub fn encode_response(
     response: &Response,
     out: &mut BytesMut,
 ) -> Result<(), WireError> {
+    encode(version, correlation_id, response, out, &mut Shared::nothing())
+}
+
+/// Record bytes from this size on are shared rather than copied.
+const SHARED_BYTES_MIN: usize = 4096;
+
+/// As [`encode_response`], in pieces that go out one after the other: the batches of a Fetch are
+/// shared, what lies between them is written to `out` and split off it.
+///
+/// # Errors
+///
+/// As [`encode_response`].
+pub fn encode_response_parts(
+    version: i16,
+    correlation_id: i32,
+    response: &Response,
+    out: &mut BytesMut,
+) -> Result<Vec<Bytes>, WireError> {
+    let mut shared = Shared { min_bytes: SHARED_BYTES_MIN, parts: Vec::new() };
+    encode(version, correlation_id, response, out, &mut shared)?;
+    let mut parts = Vec::with_capacity(2 * shared.parts.len() + 1);
+    let mut taken = 0;
+    for (at, part) in shared.parts {
+        let before = out.split_to(at - taken).freeze();
+        taken = at;
+        parts.extend([before, part].into_iter().filter(|part| !part.is_empty()));
+    }
+    if !out.is_empty() {
+        parts.push(out.split().freeze());
+    }
+    Ok(parts)
+}
+
+fn encode(
+    version: i16,
+    correlation_id: i32,
+    response: &Response,
+    out: &mut BytesMut,
+    shared: &mut Shared,
+) -> Result<(), WireError> {
     let api_key = response.api_key() as i16;
     let unencodable = |source| WireError::Unencodable { api_key, version, source };
     if let Response::Fetch(fetch) = response {
-        out.reserve(fetch.frame_bytes_at_most(version).map_err(unencodable)?);
+        out.reserve(fetch.frame_bytes_at_most(version, shared).map_err(unencodable)?);
     }
+    let start = out.len();
     write_frame(out, |out| {
         out.put_i32(correlation_id);
         if has_tagged_response_header(api_key, version) {
             out.put_u8(0);
         }
-        write_body(version, response, out).map_err(unencodable)
-    })
+        write_body(version, response, out, shared).map_err(unencodable)
+    })?;
+    let Some(size) = (out.len() - start - SIZE_BYTES)
+        .checked_add(shared.bytes())
+        .and_then(|size| i32::try_from(size).ok())
+    else {
+        out.truncate(start);
+        return Err(WireError::NotSendable("the frame is longer than 2 GiB"));
+    };
+    out[start..start + SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
+    Ok(())
 }
 
 fn write_body(
     version: i16,
     response: &Response,
     out: &mut BytesMut,
+    shared: &mut Shared,
 ) -> Result<(), kacrab_protocol::ProtocolError> {
     macro_rules! write {
         ($($name:ident $request:ident $response:ident,)*) => {
             match response {
                 $(Response::$name(data) => data.write(out, version),)*
                 Response::Produce(data) => data.write(out, version),
-                Response::Fetch(fetch) => fetch.write(out, version),
+                Response::Fetch(fetch) => fetch.write(out, version, shared),
                 Response::TxnOffsetCommit(data) => data.write(out, version),
                 Response::DeleteGroups(data) => data.write(out, version),
                 Response::ApiVersions(data) => {

@@ -1,7 +1,8 @@
 //! The Fetch answer: written with the shared record bytes put straight into place.
 //!
 //! The generated writer wants a partition's records as one piece of bytes, which would copy them
-//! twice. This one writes the same bytes (a test compares the two) from the parts.
+//! twice. This one writes the same bytes (a test compares the two) from the parts, or leaves out
+//! what is worth sharing and says where it belongs.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,21 +25,46 @@ use super::FetchResponse;
 
 const FLEXIBLE: i16 = 12;
 
+/// Record bytes that are not copied: where each belongs in what was written, ascending.
+pub(super) struct Shared {
+    /// Shorter ones are copied.
+    pub(super) min_bytes: usize,
+    pub(super) parts: Vec<(usize, Bytes)>,
+}
+
+impl Shared {
+    /// Everything is copied.
+    pub(super) const fn nothing() -> Self {
+        Self { min_bytes: usize::MAX, parts: Vec::new() }
+    }
+
+    /// Bytes that were left out.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts.iter().map(|(_, part)| part.len()).sum()
+    }
+}
+
 impl FetchResponse {
     /// Room for the frame's size and header, and for a partition's longer length of records.
     const SLACK_BYTES: usize = 16;
 
     /// An upper bound of the frame's bytes, so that writing it never moves what was written.
-    pub(super) fn frame_bytes_at_most(&self, version: i16) -> Result<usize> {
+    pub(super) fn frame_bytes_at_most(&self, version: i16, shared: &Shared) -> Result<usize> {
         let mut total = self.data.encoded_len(version)?.saturating_add(Self::SLACK_BYTES);
         for partition in self.records.iter().flatten() {
-            let records: usize = partition.iter().map(Bytes::len).sum();
+            let copied = partition.iter().map(Bytes::len).filter(|len| *len < shared.min_bytes);
+            let records: usize = copied.sum();
             total = total.saturating_add(records).saturating_add(Self::SLACK_BYTES);
         }
         Ok(total)
     }
 
-    pub(super) fn write(&self, out: &mut BytesMut, version: i16) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        out: &mut BytesMut,
+        version: i16,
+        shared: &mut Shared,
+    ) -> Result<()> {
         write_i32(out, self.data.throttle_time_ms);
         if version >= 7 {
             write_i16(out, self.data.error_code);
@@ -49,7 +75,7 @@ impl FetchResponse {
         put_length(out, version, self.data.responses.len());
         for (i, topic) in self.data.responses.iter().enumerate() {
             let records = self.records.get(i).map_or(&[][..], Vec::as_slice);
-            write_topic(out, version, topic, records)?;
+            write_topic(out, version, topic, records, shared)?;
         }
         if version >= FLEXIBLE {
             let mut tags = Vec::new();
@@ -86,6 +112,7 @@ fn write_topic(
     version: i16,
     topic: &FetchableTopicResponse,
     records: &[Vec<Bytes>],
+    shared: &mut Shared,
 ) -> Result<()> {
     match version {
         13.. => write_uuid(out, &topic.topic_id),
@@ -95,7 +122,7 @@ fn write_topic(
     put_length(out, version, topic.partitions.len());
     for (i, partition) in topic.partitions.iter().enumerate() {
         let parts = records.get(i).map_or(&[][..], Vec::as_slice);
-        write_partition(out, version, partition, parts)?;
+        write_partition(out, version, partition, parts, shared)?;
     }
     if version >= FLEXIBLE {
         write_tagged_fields(out, &[])?;
@@ -108,6 +135,7 @@ fn write_partition(
     version: i16,
     partition: &PartitionData,
     parts: &[Bytes],
+    shared: &mut Shared,
 ) -> Result<()> {
     write_i32(out, partition.partition_index);
     write_i16(out, partition.error_code);
@@ -129,12 +157,12 @@ fn write_partition(
     } else if partition.preferred_read_replica != -1 {
         return Err(absent("preferred_read_replica", version));
     }
-    write_records(out, version, parts);
+    write_records(out, version, parts, shared);
     if version >= FLEXIBLE { write_partition_tags(out, version, partition) } else { Ok(()) }
 }
 
 /// An empty record set has length 0, as Kafka's answers have; null is never written.
-fn write_records(out: &mut BytesMut, version: i16, parts: &[Bytes]) {
+fn write_records(out: &mut BytesMut, version: i16, parts: &[Bytes], shared: &mut Shared) {
     let bytes: usize = parts.iter().map(Bytes::len).sum();
     // More than fits a frame is refused when its size is written.
     if version >= FLEXIBLE {
@@ -143,7 +171,11 @@ fn write_records(out: &mut BytesMut, version: i16, parts: &[Bytes]) {
         write_i32(out, i32::try_from(bytes).unwrap_or(i32::MAX));
     }
     for part in parts {
-        out.extend_from_slice(part);
+        if part.len() < shared.min_bytes {
+            out.extend_from_slice(part);
+        } else {
+            shared.parts.push((out.len(), part.clone()));
+        }
     }
 }
 

@@ -184,7 +184,16 @@ fn delete_side_topic() -> Request {
 }
 
 /// `timestamp_ms`: -2 asks for the first offset.
-pub(super) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Request {
+pub(crate) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Request {
+    list(topic, part, timestamp_ms, false)
+}
+
+/// Where a partition ends, in either isolation.
+pub(super) fn list_end(topic: &str, part: Part, committed: bool) -> Request {
+    list(topic, part, -1, committed)
+}
+
+fn list(topic: &str, part: Part, timestamp_ms: i64, committed: bool) -> Request {
     let partition = k::list_offsets_request::ListOffsetsPartition {
         partition_index: i32::from(part),
         current_leader_epoch: -1,
@@ -198,6 +207,7 @@ pub(super) fn list_offsets(topic: &str, part: Part, timestamp_ms: i64) -> Reques
     };
     Request::ListOffsets(k::ListOffsetsRequestData {
         replica_id: -1,
+        isolation_level: i8::from(committed),
         topics: vec![topic],
         ..Default::default()
     })

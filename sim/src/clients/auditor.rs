@@ -10,9 +10,10 @@ use verdict_core::wire::Response;
 use super::TOPIC;
 use super::admin::list_offsets;
 use super::codes::{NONE, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
+use super::fetching::{fetch, read_fetch};
 use super::requests::{
-    code_of, create_topic, fetch, fetched_offset, find_coordinator, listed_offset, offset_commit,
-    offset_fetch, read_fetch,
+    code_of, create_topic, fetched_offset, find_coordinator, listed_offset, offset_commit,
+    offset_fetch,
 };
 use super::session::Session;
 use crate::history::{ClientId, Event, Outcome, Part};
@@ -60,6 +61,8 @@ pub struct Auditor {
     stage: Stage,
     next_us: u64,
     seen: String,
+    /// Where each partition ends, as far as it was read.
+    ends: Vec<i64>,
 }
 
 const MAX_BYTES: i32 = 1 << 20;
@@ -77,6 +80,7 @@ impl Auditor {
             stage: Stage::Create,
             next_us: 0,
             seen: String::new(),
+            ends: vec![0; usize::from(parts)],
         }
     }
 
@@ -91,6 +95,12 @@ impl Auditor {
     pub fn audit(&mut self, env: &mut Env) {
         self.stage = Stage::Earliest { part: 0, committed: true };
         env.wake(self.client, env.now_us);
+    }
+
+    /// Where each partition ended when it was read last.
+    #[must_use]
+    pub fn ends(&self) -> &[i64] {
+        &self.ends
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -209,6 +219,9 @@ impl Auditor {
         let end = fetched.batches.last().map_or(from, |batch| batch.last + 1);
         self.seen = format!("partition {part} read to {end} of {watermark}");
         fetched.is_final = true;
+        if let Some(known) = self.ends.get_mut(usize::from(part)) {
+            *known = end;
+        }
         env.note(self.client, Event::Fetched(Box::new(fetched)));
         self.stage = if end < watermark {
             Stage::Read { part, committed, from: end }

@@ -4,6 +4,8 @@
 mod admin;
 mod auditor;
 pub(crate) mod codes;
+mod fetching;
+mod follower;
 mod member;
 mod offsets;
 mod ops;
@@ -17,14 +19,17 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 pub use self::admin::Admin;
+pub(crate) use self::admin::list_offsets;
 pub use self::auditor::Auditor;
+pub(crate) use self::fetching::{fetch, read_fetch};
+pub use self::follower::Follower;
 pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{draw_sends, draw_transactions};
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
-pub(crate) use self::requests::{code_of, fetch, read_fetch};
+pub(crate) use self::requests::{code_of, listed_offset};
 use crate::world::Env;
 
 /// The one topic of a world's clients.
@@ -39,6 +44,8 @@ pub enum Client {
     Producer(Box<Producer>),
     /// Of either isolation.
     Reader(Reader),
+    /// Of either isolation, in a fetch session.
+    Follower(Box<Follower>),
     /// Commits and fetches group offsets.
     Offsets(OffsetKeeper),
     /// Of a group: consumes, transforms, produces.
@@ -62,6 +69,7 @@ impl Client {
         match self {
             Self::Producer(client) => client.wake(env),
             Self::Reader(client) => client.wake(env),
+            Self::Follower(client) => client.wake(env),
             Self::Offsets(client) => client.wake(env),
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
@@ -75,6 +83,7 @@ impl Client {
         match self {
             Self::Producer(client) => client.answer(env, conn, corr, response),
             Self::Reader(client) => client.answer(env, conn, corr, response),
+            Self::Follower(client) => client.answer(env, conn, corr, response),
             Self::Offsets(client) => client.answer(env, conn, corr, response),
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
@@ -88,6 +97,7 @@ impl Client {
         match self {
             Self::Producer(client) => client.cut(env, conn),
             Self::Reader(client) => client.cut(env, conn),
+            Self::Follower(client) => client.cut(env, conn),
             Self::Offsets(client) => client.cut(env, conn),
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
@@ -102,6 +112,7 @@ impl Client {
         match self {
             Self::Producer(client) => client.is_done(),
             Self::Reader(client) => client.is_done(),
+            Self::Follower(client) => client.is_done(),
             Self::Offsets(client) => client.is_done(),
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
@@ -118,7 +129,7 @@ impl Client {
             Self::Offsets(client) => client.heal(),
             Self::Admin(client) => client.heal(),
             Self::Member(client) => client.heal(env),
-            Self::Auditor(_) | Self::Gone => {}
+            Self::Follower(_) | Self::Auditor(_) | Self::Gone => {}
         }
     }
 
@@ -127,6 +138,7 @@ impl Client {
     pub fn waits_for(&self) -> String {
         match self {
             Self::Producer(client) => client.waits_for(),
+            Self::Follower(client) => client.waits_for(),
             Self::Reader(_) => "its last fetch".to_owned(),
             Self::Offsets(_) => "its last offset".to_owned(),
             Self::Admin(_) => "its last act".to_owned(),

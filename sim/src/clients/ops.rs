@@ -44,6 +44,8 @@ pub enum Op {
     Die,
     /// Asks for the state of the own transactional id.
     Describe,
+    /// Commits once more the transaction that was aborted last; only as of old.
+    Contradict,
     /// Goes on with the identity at hand under a raised epoch, as a producer of old does after
     /// it lost track of its sequences.
     Bump,
@@ -134,6 +136,7 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["describe"] => Op::Describe,
         ["bump"] => Op::Bump,
         ["plain", part] => Op::Plain { part: number(part, "p")? },
+        ["contradict"] => Op::Contradict,
         ["add-bad", part] => Op::AddBad { part: number(part, "p")? },
         ["side", part] => Op::Side { part: number(part, "p")? },
         ["late-marker", part, ms] => Op::LateMarker {
@@ -158,8 +161,14 @@ pub(crate) fn draw_sends(
     parts: Part,
     own: Option<Part>,
     count: u64,
+    high: bool,
 ) -> Vec<Op> {
     let mut ops = Vec::new();
+    if high {
+        // The second identity begins near the end of its sequences where the first one wrote.
+        ops.extend((0..parts).map(|part| Op::Send { part, count: 1 }));
+        ops.extend([Op::Flush, Op::Init]);
+    }
     if let Some(part) = own {
         ops.extend((0..4).map(|_| Op::Send { part, count: 1 }));
     }
@@ -185,8 +194,17 @@ pub(crate) fn draw_transactions(
     groups: u16,
     count: u64,
     v2: bool,
+    own: Option<Part>,
 ) -> Vec<Op> {
     let mut ops = Vec::new();
+    if let Some(part) = own {
+        ops.push(Op::Begin);
+        ops.extend((0..5).map(|_| Op::Send { part, count: 1 }));
+        ops.push(Op::Commit);
+    }
+    if choices.below(Label::Size, 40) == 39 {
+        ops.extend(long_transaction(choices, parts));
+    }
     for _ in 0..count {
         ops.push(Op::Begin);
         for _ in 0..choices.below(Label::Count, 5) + 1 {
@@ -211,6 +229,9 @@ pub(crate) fn draw_transactions(
             }
         }
         ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
+        if !v2 && matches!(ops.last(), Some(Op::Abort)) && choices.below(Label::Operation, 4) == 3 {
+            ops.push(Op::Contradict);
+        }
         if v2 && choices.below(Label::Operation, 6) == 5 {
             ops.push(draw_late_marker(choices, parts));
         }
@@ -230,6 +251,18 @@ fn draw_send(choices: &mut impl Choices, parts: Part) -> Op {
         part: choices.below(Label::Target, u32::from(parts)) as Part,
         count: 1 + choices.below(Label::Count, 3),
     }
+}
+
+/// One of a thousand batches and more.
+fn long_transaction(choices: &mut impl Choices, parts: Part) -> Vec<Op> {
+    let batches = 1_000 + choices.below(Label::Count, 1_000);
+    let mut ops = vec![Op::Begin];
+    ops.extend((0..batches).map(|_| Op::Send {
+        part: choices.below(Label::Target, u32::from(parts)) as Part,
+        count: 1,
+    }));
+    ops.push(Op::Commit);
+    ops
 }
 
 fn draw_late_marker(choices: &mut impl Choices, parts: Part) -> Op {

@@ -64,6 +64,10 @@ enum Kind {
     Plain {
         app: u64,
     },
+    /// A commit of a transaction that was aborted: it has to be refused.
+    Contradict {
+        txn: Txn,
+    },
     /// Whatever becomes of it.
     Other,
 }
@@ -76,7 +80,11 @@ impl Kind {
             Self::Produce { .. } => Asked::Produce,
             Self::Offsets { .. } => Asked::TxnOffsetCommit,
             Self::End { .. } => Asked::EndTxn,
-            Self::Find | Self::CoordinatorEpoch | Self::Plain { .. } | Self::Other => Asked::Other,
+            Self::Find
+            | Self::CoordinatorEpoch
+            | Self::Plain { .. }
+            | Self::Contradict { .. }
+            | Self::Other => Asked::Other,
         }
     }
 
@@ -132,6 +140,12 @@ pub struct Producer {
     misfit: bool,
     /// A partition that only this client writes to.
     own: Option<Part>,
+    /// Its second identity begins with sequences near their end, where a log takes that.
+    high: bool,
+    /// Partitions that hold something of this client.
+    held: BTreeSet<Part>,
+    /// The transaction that ended last, and whether it was committed.
+    last_txn: Option<(Txn, bool)>,
     asleep_until_us: u64,
     slept: bool,
     lives: u32,
@@ -184,6 +198,9 @@ impl Producer {
             produce_timeout_ms: 5_000,
             misfit: false,
             own: None,
+            high: false,
+            held: BTreeSet::new(),
+            last_txn: None,
             asleep_until_us: 0,
             slept: false,
             lives: 0,
@@ -250,6 +267,13 @@ impl Producer {
         self
     }
 
+    /// The same, with sequences near their end from its second identity on.
+    #[must_use]
+    pub fn with_high_sequences(mut self, high: bool) -> Self {
+        self.high = high;
+        self
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.done && !matches!(self.proof, Proof::Waiting | Proof::Running)
     }
@@ -301,7 +325,11 @@ impl Producer {
         let Some((place, mut call)) = self.session.take(conn, corr) else { return };
         let code = code_of(&response);
         self.last_code = code;
-        if let Kind::Other | Kind::Plain { .. } = call.kind {
+        if let (&Kind::Contradict { txn }, super::codes::NONE) = (&call.kind, code) {
+            let (commit, outcome) = (true, Outcome::Ok);
+            env.note(self.client, Event::Ended { txn, commit, outcome });
+        }
+        if let Kind::Other | Kind::Plain { .. } | Kind::Contradict { .. } = call.kind {
             self.ended(env, &call, Outcome::Failed);
             return self.step(env);
         }
@@ -313,6 +341,9 @@ impl Producer {
         if code == super::codes::DUPLICATE_SEQUENCE_NUMBER {
             reaction = Reaction::Done;
         }
+        if reaction != Reaction::Retry {
+            self.note_refusal(env, &call.kind, code);
+        }
         match reaction {
             Reaction::Retry => self.session.retry(env, place, call),
             Reaction::Done => self.answered(env, call, &response),
@@ -323,6 +354,20 @@ impl Producer {
             }
         }
         self.step(env);
+    }
+
+    /// Writes down what O13 judges; not in a world that forgets producers or ids by itself.
+    fn note_refusal(&self, env: &mut Env, kind: &Kind, code: i16) {
+        let Some((pid, epoch)) = self.identity else { return };
+        if !matches!(code, 45 | 46 | 49 | 59) || env.forgets_producers() || env.forgets_ids() {
+            return;
+        }
+        let batch = match kind {
+            Kind::Produce { part, apps } => apps.first().map(|&app| (app, *part)),
+            _ => None,
+        };
+        let id = self.id.as_ref().map(|&(_, id)| id);
+        env.note(self.client, Event::Refused { code, id, pid, epoch, batch });
     }
 
     /// The process is gone, and the next one begins after a while, if one does.

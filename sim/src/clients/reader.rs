@@ -4,9 +4,10 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 use super::TOPIC;
-use super::admin::list_offsets;
+use super::admin::{list_end, list_offsets};
 use super::codes::{NONE, OFFSET_OUT_OF_RANGE};
-use super::requests::{code_of, fetch, listed_offset, read_fetch};
+use super::fetching::{fetch, read_fetch};
+use super::requests::{code_of, listed_offset};
 use super::session::Session;
 use crate::choices::{Choices, Label};
 use crate::history::{ClientId, Event, Part};
@@ -17,6 +18,8 @@ enum Kind {
     Fetch(Part),
     /// Records were deleted under the reader: where does the log begin now?
     Earliest(Part),
+    /// Where it ends.
+    Latest(Part),
 }
 
 /// A reader.
@@ -64,6 +67,10 @@ impl Reader {
         }
         self.part = (self.part + 1) % self.positions.len();
         let part = self.part as Part;
+        if env.choices.of(self.client).below(Label::Operation, 6) == 5 {
+            let request = list_end(TOPIC, part, self.committed);
+            return self.session.call(env, Kind::Latest(part), 7, request);
+        }
         let max = 200 + env.choices.of(self.client).below(Label::Count, 4_000) as i32;
         let request = fetch(part, self.positions[self.part], self.committed, 200, max);
         self.session.call(env, Kind::Fetch(part), 12, request);
@@ -75,7 +82,7 @@ impl Reader {
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
         let Some((place, call)) = self.session.take(conn, corr) else { return };
-        let (Kind::Fetch(part) | Kind::Earliest(part)) = call.kind;
+        let (Kind::Fetch(part) | Kind::Earliest(part) | Kind::Latest(part)) = call.kind;
         let at = usize::from(part);
         match code_of(&response) {
             NONE => {}
@@ -88,6 +95,13 @@ impl Reader {
         if let Kind::Earliest(_) = call.kind {
             self.positions[at] = listed_offset(&response).unwrap_or(0).max(self.positions[at]);
             return self.wake(env);
+        }
+        if let Kind::Latest(_) = call.kind {
+            if let Some(offset) = listed_offset(&response) {
+                let (committed, asked_us) = (self.committed, call.asked_us);
+                env.note(self.client, Event::Listed { part, committed, offset, asked_us });
+            }
+            return self.rest(env);
         }
         let key = (part, self.positions[at], self.committed);
         match read_fetch(&response, key, call.asked_us) {
@@ -103,6 +117,10 @@ impl Reader {
                 Event::Stuck { reason: format!("a fetch of partition {at} is no batches") },
             ),
         }
+        self.rest(env);
+    }
+
+    fn rest(&mut self, env: &mut Env) {
         let pace = env.choices.of(self.client).between(Label::Think, 1, self.pace_ms.max(1));
         self.next_us = env.now_us + pace * 1_000;
         env.wake(self.client, self.next_us);

@@ -1,6 +1,5 @@
 //! The requests that simulated clients send, and what they read from the answers.
 
-use bytes::{Bytes, BytesMut};
 use kacrab_protocol::generated as k;
 use verdict_core::batch::Screened;
 use verdict_core::types::TopicId;
@@ -10,7 +9,7 @@ use verdict_core::wire::{
 };
 
 use super::TOPIC;
-use crate::history::{Fetch, Part, parse_batches};
+use crate::history::Part;
 
 type Text = kacrab_protocol::KafkaString;
 
@@ -173,34 +172,6 @@ pub(super) fn write_marker(
     })
 }
 
-pub(crate) fn fetch(part: Part, from: i64, committed: bool, wait_ms: i32, max: i32) -> Request {
-    let partition = k::fetch_request::FetchPartition {
-        partition: i32::from(part),
-        current_leader_epoch: -1,
-        fetch_offset: from,
-        last_fetched_epoch: -1,
-        log_start_offset: -1,
-        partition_max_bytes: max,
-        ..Default::default()
-    };
-    let topic = k::fetch_request::FetchTopic {
-        topic: text(TOPIC),
-        partitions: vec![partition],
-        ..Default::default()
-    };
-    Request::Fetch(k::FetchRequestData {
-        replica_id: -1,
-        max_wait_ms: wait_ms,
-        min_bytes: 1,
-        max_bytes: max,
-        isolation_level: i8::from(committed),
-        session_id: 0,
-        session_epoch: -1,
-        topics: vec![topic],
-        ..Default::default()
-    })
-}
-
 pub(super) fn offset_commit(group: &str, part: Part, offset: i64) -> Request {
     let partition = k::offset_commit_request::OffsetCommitRequestPartition {
         partition_index: i32::from(part),
@@ -352,7 +323,7 @@ pub(super) fn fetched_offset(response: &Response) -> Option<i64> {
 }
 
 /// The offset of a ListOffsets answer for one partition.
-pub(super) fn listed_offset(response: &Response) -> Option<i64> {
+pub(crate) fn listed_offset(response: &Response) -> Option<i64> {
     let Response::ListOffsets(data) = response else { return None };
     Some(data.topics.first()?.partitions.first()?.offset)
 }
@@ -363,37 +334,4 @@ pub(super) fn coordinator_epoch(response: &Response, pid: i64) -> Option<i32> {
     let partition = data.topics.first()?.partitions.first()?;
     let of = partition.active_producers.iter().find(|producer| producer.producer_id == pid)?;
     Some(of.coordinator_epoch.max(0))
-}
-
-/// A Fetch answer for one partition, as the history holds it. `Err` says the bytes are no batches.
-pub(crate) fn read_fetch(
-    response: &Response,
-    (part, from, committed): (Part, i64, bool),
-    asked_us: u64,
-) -> Result<Option<Fetch>, ()> {
-    let Response::Fetch(answer) = response else { return Ok(None) };
-    let Some(topic) = answer.data.responses.first() else { return Ok(None) };
-    let Some(data) = topic.partitions.first() else { return Ok(None) };
-    let parts = answer.records.first().and_then(|topic| topic.first());
-    let bytes = parts.map_or_else(Bytes::new, |parts| match parts.as_slice() {
-        [one] => one.clone(),
-        parts => {
-            let mut all = BytesMut::with_capacity(parts.iter().map(Bytes::len).sum());
-            parts.iter().for_each(|part| all.extend_from_slice(part));
-            all.freeze()
-        }
-    });
-    let aborted = data.aborted_transactions.as_deref().unwrap_or(&[]);
-    Ok(Some(Fetch {
-        part,
-        committed,
-        from,
-        asked_us,
-        high_watermark: data.high_watermark,
-        last_stable: data.last_stable_offset,
-        log_start: data.log_start_offset,
-        aborted: aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect(),
-        batches: parse_batches(bytes).ok_or(())?,
-        is_final: false,
-    }))
 }

@@ -25,6 +25,8 @@ pub(super) struct Call<K> {
     state: State,
     pub(super) asked_us: u64,
     deadline_us: u64,
+    /// It failed before.
+    again: bool,
     /// An attempt was sent and its answer never came, or it arrives twice: it may have been
     /// applied, or may still be.
     pub(super) unsure: bool,
@@ -124,6 +126,7 @@ impl<K> Session<K> {
             state: State::Ready,
             asked_us: env.now_us,
             deadline_us: env.now_us + delivery_us,
+            again: false,
             unsure: false,
         });
         self.pump(env);
@@ -143,6 +146,7 @@ impl<K> Session<K> {
     /// Puts a call back to its place, to be tried again after the back-off.
     pub(super) fn retry(&mut self, env: &mut Env, place: usize, mut call: Call<K>) {
         call.state = State::Failed;
+        call.again = true;
         self.calls.insert(place.min(self.calls.len()), call);
         self.back_off(env);
     }
@@ -159,6 +163,7 @@ impl<K> Session<K> {
         for call in &mut self.calls {
             if matches!(call.state, State::InFlight { .. }) {
                 call.state = State::Failed;
+                call.again = true;
                 call.unsure = true;
             }
         }
@@ -210,7 +215,9 @@ impl<K> Session<K> {
     }
 
     /// Sends what may be sent. After a failure, nothing is sent until everything that is out has
-    /// come back; then all of it goes again in the old order.
+    /// come back; then all of it goes again in the old order, and what is new waits until that is
+    /// done: with more than five batches behind one that is repeated, a broker need not know it
+    /// any more.
     fn pump(&mut self, env: &mut Env) {
         if env.now_us < self.backoff_until_us {
             return;
@@ -225,7 +232,11 @@ impl<K> Session<K> {
                 call.state = State::Ready;
             }
         }
+        let repeats = self.calls.iter().any(|call| call.again);
         for call in self.calls.iter_mut().filter(|call| call.state == State::Ready) {
+            if repeats && !call.again {
+                break;
+            }
             if in_flight >= self.most_in_flight {
                 break;
             }

@@ -95,6 +95,32 @@ pub enum Event {
         /// Its offset when the outcome is Ok, and the answer said it.
         offset: Option<i64>,
     },
+    /// A producer was refused for what its identity or its sequences are. Not to be said where the
+    /// broker was told to forget the producer or its transactional id.
+    Refused {
+        /// The error code: 45, 46 and 59 are about sequences, 49 is about the identity.
+        code: i16,
+        /// The transactional id's number, if it has one.
+        id: Option<u32>,
+        /// The producer id.
+        pid: i64,
+        /// The producer epoch.
+        epoch: i16,
+        /// The first record of the batch and its partition, where it was one that was refused with
+        /// nothing of the same producer still under way before it.
+        batch: Option<(u64, Part)>,
+    },
+    /// Where a partition ends was asked for and answered (ListOffsets, latest).
+    Listed {
+        /// The partition.
+        part: Part,
+        /// Whether read_committed was asked for.
+        committed: bool,
+        /// The answer.
+        offset: i64,
+        /// When it was asked.
+        asked_us: u64,
+    },
     /// A producer was given its identity: owners with an older epoch are fenced from here on.
     Initialized {
         /// The transactional id's number.

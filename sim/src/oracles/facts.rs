@@ -57,6 +57,9 @@ pub struct Facts<'h> {
     pub(super) apps: BTreeMap<u64, App>,
     pub(super) txns: BTreeMap<Txn, TxnFacts>,
     pub(super) logs: BTreeMap<Part, Log>,
+    /// When each partition was known to end where, by acknowledgements.
+    acknowledged: BTreeMap<Part, Vec<(u64, i64)>>,
+    first_sequences: BTreeMap<(i64, i16, Part), i32>,
     /// Durable bytes were destroyed: the broker may only be silent about them.
     pub(super) damaged: bool,
 }
@@ -70,6 +73,8 @@ impl<'h> Facts<'h> {
             apps: BTreeMap::new(),
             txns: BTreeMap::new(),
             logs: BTreeMap::new(),
+            acknowledged: BTreeMap::new(),
+            first_sequences: BTreeMap::new(),
             damaged: false,
         };
         for entry in &history.entries {
@@ -93,6 +98,18 @@ impl<'h> Facts<'h> {
         })
     }
 
+    /// Where a partition ended at least, by what was acknowledged before a point of time.
+    pub(super) fn ends_acknowledged(&self, part: Part, before_us: u64) -> i64 {
+        let ends = self.acknowledged.get(&part).map_or(&[][..], Vec::as_slice);
+        let at = ends.partition_point(|&(at_us, _)| at_us < before_us);
+        at.checked_sub(1).map_or(0, |at| ends[at].1)
+    }
+
+    /// The sequence of the first batch that was sent as a producer to a partition.
+    pub(super) fn first_sequence(&self, pid: i64, epoch: i16, part: Part) -> i32 {
+        self.first_sequences.get(&(pid, epoch, part)).copied().unwrap_or(0)
+    }
+
     /// Whether the log at the end of every partition was read.
     pub(super) fn has_logs(&self) -> bool {
         !self.logs.is_empty()
@@ -100,7 +117,8 @@ impl<'h> Facts<'h> {
 
     fn learn(&mut self, at_us: u64, event: &Event) {
         match event {
-            &Event::Sent { app, part, txn, pid, epoch, .. } => {
+            &Event::Sent { app, part, txn, pid, epoch, sequence } => {
+                self.first_sequences.entry((pid, epoch, part)).or_insert(sequence);
                 let outcome = Outcome::Maybe;
                 let known = App { part, txn, pid, epoch, sent_us: at_us, outcome, offset: None };
                 self.apps.insert(app, known);
@@ -111,6 +129,11 @@ impl<'h> Facts<'h> {
             &Event::SendEnded { app, outcome, offset } => {
                 if let Some(known) = self.apps.get_mut(&app) {
                     (known.outcome, known.offset) = (outcome, offset);
+                    if let (Outcome::Ok, Some(offset)) = (outcome, offset) {
+                        let ends = self.acknowledged.entry(known.part).or_default();
+                        let before = ends.last().map_or(0, |&(_, end)| end);
+                        ends.push((at_us, before.max(offset + 1)));
+                    }
                 }
             }
             &Event::Begun { txn, id } => self.txns.entry(txn).or_default().id = Some(id),
@@ -133,6 +156,10 @@ impl<'h> Facts<'h> {
         } else {
             log.start = fetch.log_start;
             log.end = log.end.max(fetch.high_watermark);
+            if log.batches.last().is_some_and(|known| known.last + 1 < fetch.from) {
+                // Deleted under the reader, who began again where the log begins now.
+                log.batches.clear();
+            }
             let known = log.batches.last().map_or(i64::MIN, |batch| batch.last);
             log.batches.extend(fetch.batches.iter().filter(|batch| batch.base > known).cloned());
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::facts::Log;
 use super::{Facts, Findings};
-use crate::history::{Fetch, Part};
+use crate::history::{Event, Fetch, Part};
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     let mut seen: BTreeMap<Part, Vec<(u64, i64, i64)>> = BTreeMap::new();
@@ -35,6 +35,37 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         if let Some(log) = facts.logs.get(&fetch.part) {
             exact(log, at_us, fetch, findings);
         }
+    }
+    for entry in &facts.history.entries {
+        listed(facts, entry.at_us, &entry.event, findings);
+    }
+}
+
+/// ListOffsets of the end: not beyond a transaction whose commit was not asked for yet, nor before
+/// what was acknowledged already.
+fn listed(facts: &Facts<'_>, at_us: u64, event: &Event, findings: &mut Findings) {
+    let &Event::Listed { part, committed, offset, asked_us } = event else { return };
+    let Some(log) = facts.logs.get(&part) else { return };
+    let open = log.spans.iter().find(|span| {
+        let app = span.batches.first().and_then(|&at| log.batches[at].apps.first());
+        let txn = app.and_then(|app| facts.apps.get(app)?.txn).and_then(|txn| facts.txns.get(&txn));
+        let committed = span.marker.is_some_and(|(_, commit)| commit);
+        let asked = txn.and_then(|txn| txn.commit_asked_us);
+        span.first < offset && committed && asked.is_some_and(|asked_us| asked_us > at_us)
+    });
+    if let Some(span) = open.filter(|_| committed) {
+        findings.add(6, || {
+            format!(
+                "partition {part}: at {at_us} us committed records are said to end at {offset}, with a transaction open from {} on",
+                span.first
+            )
+        });
+    }
+    let known = facts.ends_acknowledged(part, asked_us);
+    if !committed && offset < known {
+        findings.add(1, || {
+            format!("partition {part}: at {at_us} us it is said to end at {offset}, with {known} acknowledged before")
+        });
     }
 }
 

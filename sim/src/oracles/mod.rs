@@ -17,6 +17,7 @@
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
 //! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once, a partition is with one member |
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
+//! | O13 | nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
 mod decision;
@@ -30,6 +31,7 @@ mod lso;
 mod members;
 mod order;
 mod ownership;
+mod refusals;
 mod shadow;
 #[cfg(test)]
 mod tests;
@@ -94,6 +96,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     members::judge(&facts, &mut findings);
     ownership::judge(&facts, &mut findings);
     shadow::judge(&facts, &mut findings);
+    refusals::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

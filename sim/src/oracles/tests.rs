@@ -511,3 +511,54 @@ fn o14_speaks_when_a_transaction_is_open_at_the_end() {
 fn o14_speaks_when_the_driver_says_that_something_is_stuck() {
     Story::new().then(Event::Stuck { reason: "c1 waits".to_owned() }).speaks(14);
 }
+
+/// Two batches; the second one is refused for its sequence.
+fn refused(first_is_acknowledged: bool) -> Story {
+    let story = Story::new().sent(1, 0, None, (7, 0));
+    let story = if first_is_acknowledged { story.acked(1, 0) } else { story };
+    let batch = Some((2, 0));
+    story
+        .sent(2, 0, None, (7, 0))
+        .then(Event::Refused { code: 45, id: None, pid: 7, epoch: 0, batch })
+        .read(0, &[plain(0, 7, 0, &[1])], &[])
+}
+
+#[test]
+fn o13_speaks_when_the_next_batch_is_refused_for_its_sequence() {
+    refused(true).speaks(13);
+    refused(false).silent();
+}
+
+#[test]
+fn o13_speaks_when_the_only_owner_of_an_id_is_unknown() {
+    let unknown = Event::Refused { code: 49, id: Some(1), pid: 7, epoch: 0, batch: None };
+    let given = Event::Initialized { id: 1, pid: 7, epoch: 0 };
+    Story::new().then(given.clone()).then(unknown.clone()).read(0, &[], &[]).speaks(13);
+    let mut shared = Story::new().then(given.clone()).then(unknown);
+    shared.history.push(10 * MS, 2, Event::Initialized { id: 1, pid: 8, epoch: 0 });
+    shared.at_us = 10 * MS;
+    shared.read(0, &[], &[]).silent();
+}
+
+/// A transaction of one record at offset 0, and a question for the end before its commit.
+fn listed(committed: bool, offset: i64) -> Story {
+    Story::new()
+        .then(Event::Begun { txn: 1, id: 1 })
+        .sent(1, 0, Some(1), (7, 0))
+        .acked(1, 0)
+        .then(Event::Listed { part: 0, committed, offset, asked_us: 4 * MS })
+        .committed(1)
+        .read(0, &[data(0, 7, 0, 0, &[1]), marker(1, 7, 1, true)], &[])
+}
+
+#[test]
+fn o6_speaks_when_committed_records_are_said_to_end_behind_an_open_transaction() {
+    listed(true, 0).silent();
+    listed(true, 1).speaks(6);
+    listed(false, 1).silent();
+}
+
+#[test]
+fn o1_speaks_when_a_log_is_said_to_end_before_what_was_acknowledged() {
+    listed(false, 0).speaks(1);
+}

@@ -106,7 +106,7 @@ impl Plan {
         let size = |client: &Client| match client {
             Client::Producer(producer) => producer.ops().len(),
             Client::Offsets(_) | Client::Admin(_) | Client::Member(_) => 1,
-            Client::Reader(_) | Client::Auditor(_) | Client::Gone => 0,
+            Client::Reader(_) | Client::Follower(_) | Client::Auditor(_) | Client::Gone => 0,
         };
         self.clients.iter().map(size).sum()
     }

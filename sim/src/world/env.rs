@@ -46,6 +46,7 @@ pub struct Env {
     /// Whether producers are forgotten within a run. A batch that comes after that is a new one
     /// (KAFKA-7190 kind), so no Produce may arrive after its sender gave up on it.
     pub(super) forgets_producers: bool,
+    forgets_ids: bool,
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
     /// Private partitions, and the producer id that wrote to each first.
@@ -76,6 +77,7 @@ impl Env {
             paused: BTreeMap::new(),
             topic_is_there: false,
             forgets_producers: false,
+            forgets_ids: false,
             epochs_to_age: false,
             pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
@@ -101,6 +103,17 @@ impl Env {
     pub(super) const fn with_parts(mut self, parts: Part) -> Self {
         self.parts = parts;
         self
+    }
+
+    /// The same, in a world that forgets transactional ids.
+    pub fn with_forgotten_ids(mut self, forgets: bool) -> Self {
+        self.forgets_ids = forgets;
+        self
+    }
+
+    /// Whether transactional ids are forgotten within the run.
+    pub const fn forgets_ids(&self) -> bool {
+        self.forgets_ids
     }
 
     /// Whether producers are forgotten within the run.

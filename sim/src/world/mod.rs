@@ -1,9 +1,10 @@
 //! The simulated world: virtual time, brokers that die, a network that loses, and clients.
 //!
-//! One run goes through four phases. *Work*: the clients follow their plans under faults.
+//! One run goes through five phases. *Work*: the clients follow their plans under faults.
 //! *Wind down*: faults end, everything restarts, what was begun is finished. *Prove*: every
 //! producer, one after the other, has to do one more piece of work. *Audit*: once every
-//! transaction is closed everything is read, and the oracles judge.
+//! transaction is closed everything is read. *Follow*: who reads in a fetch session has to come to
+//! the same end; then the oracles judge.
 
 mod broker;
 mod cuts;
@@ -35,6 +36,7 @@ enum Phase {
     WindDown,
     Prove,
     Audit,
+    Follow,
     Over,
 }
 
@@ -87,6 +89,7 @@ impl World {
     /// When the core does not take the plan's properties.
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
+        let forgets_ids = config.transactional_id_expiration_ms < 60_000;
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
@@ -97,6 +100,7 @@ impl World {
         Ok(Self {
             env: Env::new(choices, plan.profile, trace, pins)
                 .with_forgetting(plan.forgets_producers)
+                .with_forgotten_ids(forgets_ids)
                 .with_old_epochs(plan.ages_epochs)
                 .with_parts(plan.parts),
             brokers: vec![broker],
@@ -245,8 +249,9 @@ impl World {
                 self.prove_next();
             }
             Phase::Prove if self.clients[self.proving].is_done() => self.prove_next(),
-            Phase::Audit if self.clients[0].is_done() => self.enter(Phase::Over),
-            Phase::WindDown | Phase::Prove | Phase::Audit => {
+            Phase::Audit if self.clients[0].is_done() => self.follow(),
+            Phase::Follow if self.clients.iter().all(Client::is_done) => self.enter(Phase::Over),
+            Phase::WindDown | Phase::Prove | Phase::Audit | Phase::Follow => {
                 let timeout_us = u64::try_from(self.timeout_ms).unwrap_or(0) * 1_000;
                 if now_us > self.phase_began_us + timeout_us + SWEEP_MS * 1_000 + SLACK_US {
                     let why = self.why_stuck();
@@ -297,8 +302,25 @@ impl World {
             }
         }
         self.enter(Phase::Audit);
+        for client in &mut self.clients {
+            if let Client::Follower(follower) = client {
+                follower.hold();
+            }
+        }
         if let Client::Auditor(auditor) = &mut self.clients[0] {
             auditor.audit(&mut self.env);
+        }
+    }
+
+    /// Nothing is written any more: whoever follows in a session has to see all there is.
+    fn follow(&mut self) {
+        self.enter(Phase::Follow);
+        let Client::Auditor(auditor) = &self.clients[0] else { return };
+        let ends = auditor.ends().to_vec();
+        for client in &mut self.clients {
+            if let Client::Follower(follower) = client {
+                follower.catch_up(&mut self.env, &ends);
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use verdict_core::config::BrokerConfig;
 
 use super::plan_group::Group;
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::clients::{Admin, Client, OffsetKeeper, Producer, ProducerKind, Reader};
+use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{draw_sends, draw_transactions};
 use crate::history::{ClientId, Part};
 
@@ -126,6 +126,7 @@ impl Plan {
         let group = (choices.below(Label::Size, 3) == 2).then(|| Group::draw(choices, &mut set));
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
+        draw_deletion(choices, !pipeline, &mut set);
         let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires };
         let (clients, parts) = draw_clients(choices, &drawn);
         Self {
@@ -178,9 +179,11 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             let count = 10 + u64::from(choices.below(Label::Count, 30));
             let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
             parts += Part::from(own.is_some());
-            let ops = draw_sends(choices, common, own, count);
+            let high = version < 2 || choices.below(Label::Size, 3) == 2;
+            let ops = draw_sends(choices, common, own, count, high);
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
+                .with_high_sequences(high)
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
@@ -191,8 +194,12 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
         let count = 6 + u64::from(choices.below(Label::Count, 14));
-        let ops = draw_transactions(choices, common, groups, count, kind == ProducerKind::V2);
+        let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
+        parts += Part::from(own.is_some());
+        let v2 = kind == ProducerKind::V2;
+        let ops = draw_transactions(choices, common, groups, count, v2, own);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
+            .with_own_partition(own)
             .with_delivery_timeout(draw_delivery_timeout(choices))
             .with_old_produce(choices.below(Label::ClientKind, 3) == 2)
             .with_misfit(version < 2 && kind == ProducerKind::V2)
@@ -205,7 +212,12 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
         let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        clients.push(Client::Reader(Reader::new(client, committed, parts, pace_ms)));
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2;
+        clients.push(if follows {
+            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
+        } else {
+            Client::Reader(Reader::new(client, committed, parts, pace_ms))
+        });
     }
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
@@ -218,6 +230,29 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
+}
+
+/// How soon segments are closed and deleted, and how many fetch sessions there may be.
+/// Retention only where it is `allowed`: what members made of records is counted at the end.
+fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str, String)) {
+    let roll_ms = [300, 2_000];
+    match choices.below(Label::Property, 8) {
+        5 => set("log.roll.ms", roll_ms[choices.below(Label::Property, 2) as usize].to_string()),
+        6 if allowed => {
+            set("log.roll.ms", "300".to_owned());
+            set(
+                "log.retention.ms",
+                [1_500, 5_000][choices.below(Label::Property, 2) as usize].to_string(),
+            );
+        }
+        7 if allowed => set("log.retention.bytes", "6000".to_owned()),
+        _ => {}
+    }
+    set("log.retention.check.interval.ms", "400".to_owned());
+    if choices.below(Label::Property, 3) == 2 {
+        set("max.incremental.fetch.session.cache.slots", "1".to_owned());
+        set("verdict.fetch.session.eviction.ms", "500".to_owned());
+    }
 }
 
 /// Short enough, now and then, for a batch to arrive when its transaction is over.

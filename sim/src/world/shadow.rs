@@ -8,10 +8,10 @@ use verdict_core::config::BrokerConfig;
 use verdict_core::io::{ConnId, Input, Lane, Output, RequestId};
 use verdict_core::node::Node;
 use verdict_core::time::{Now, Timestamp};
-use verdict_core::wire::Response;
+use verdict_core::wire::{Request, Response};
 
 use crate::choices::{Profile, Source};
-use crate::clients::{code_of, fetch, read_fetch};
+use crate::clients::{TOPIC, code_of, fetch, list_offsets, listed_offset, read_fetch};
 use crate::disk::SimDisk;
 use crate::history::{Event, Fetch, Part};
 
@@ -71,12 +71,14 @@ impl Shadow {
     fn read(&mut self, part: Part) -> Event {
         let (mut from, mut batches) = (0, Vec::new());
         for _ in 0..MOST_ASKED {
-            let Some(response) = self.ask(part, from) else { break };
+            let request = fetch(part, from, false, 0, MAX_BYTES);
+            let Some(response) = self.ask(12, request) else { break };
             match code_of(&response) {
                 0 => {}
                 // Records below were deleted.
                 1 => {
-                    from += 1;
+                    let Some(found) = self.ask(7, list_offsets(TOPIC, part, -2)) else { break };
+                    from = listed_offset(&found).unwrap_or(from);
                     continue;
                 }
                 3 => return Event::Recovered { part, log_start: 0, batches },
@@ -100,11 +102,10 @@ impl Shadow {
         Event::Unrecovered { reason: format!("partition {part} is not served from {from} on") }
     }
 
-    fn ask(&mut self, part: Part, from: i64) -> Option<Response> {
+    fn ask(&mut self, version: i16, request: Request) -> Option<Response> {
         self.asked += 1;
-        let request = fetch(part, from, false, 0, MAX_BYTES);
         let (id, client_id) = (RequestId(self.asked), "shadow".into());
-        self.handle(Input::Request { id, conn: ConnId(1), version: 12, client_id, request });
+        self.handle(Input::Request { id, conn: ConnId(1), version, client_id, request });
         self.settle(|shadow| shadow.answer.is_some());
         self.answer.take()
     }

@@ -30,7 +30,7 @@ fn outcome(bench: &mut Bench, what: &dyn core::fmt::Debug) -> Decision {
     let decision = if offset == Ok(10) { COMMIT } else { ABORT };
     assert_eq!(offset, Ok(if decision == COMMIT { 10 } else { -1 }), "{what:?}");
     for to in ["t-0", "u-0", "u-1"] {
-        let seen = bench.fetch(COMMITTED, to, 0);
+        let seen = bench.fetch_to_end(COMMITTED, to, 0);
         assert_eq!(seen.lso, seen.high_watermark, "{what:?} {to}");
         let visible: &[i64] = if decision == COMMIT { &[0, 1] } else { &[] };
         assert_eq!(seen.visible, visible, "{what:?} {to}");

@@ -168,6 +168,23 @@ impl Bench {
         self.fetch_all(12, isolation, &[(to, from)]).remove(0)
     }
 
+    /// The same on and on, until nothing more comes: an answer ends where a file does.
+    pub(super) fn fetch_to_end(&mut self, isolation: i8, to: &str, from: i64) -> Fetched {
+        let mut all = self.fetch(isolation, to, from);
+        loop {
+            let last = all.records.iter().chain(&all.marker_offsets()).max().copied();
+            let Some(last) = last else { return all };
+            let more = self.fetch(isolation, to, last + 1);
+            if more.records.is_empty() && more.markers.is_empty() {
+                return all;
+            }
+            all.records.extend(more.records);
+            all.visible.extend(more.visible);
+            all.values.extend(more.values);
+            all.markers.extend(more.markers);
+        }
+    }
+
     /// What a read_committed application gets of a partition, from its start.
     pub(super) fn visible(&mut self, to: &str) -> Vec<i64> {
         let mut all = Vec::new();

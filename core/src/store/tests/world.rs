@@ -24,6 +24,7 @@ pub(super) const CONFIG: StoreConfig = StoreConfig {
     checkpoint_interval_ms: 1000,
     retry_ms: 100,
     scan_chunk_bytes: 700,
+    write_behind_bytes: 400,
 };
 
 pub(super) const SEGMENT_BYTES: u32 = 2048;

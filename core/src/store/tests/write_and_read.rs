@@ -106,17 +106,33 @@ fn a_failed_sync_of_the_journal_ends_all_appending_until_a_restart() {
 #[test]
 fn a_failed_segment_write_is_tried_again_and_its_batches_stay_readable() {
     let (mut world, id) = world_with_log(CONFIG);
-    world.append(id, 1, b"a");
+    world.append(id, 1, &[7; CONFIG.write_behind_bytes as usize]);
     world.flush();
     world.step(0, None);
     world.step(1, Some(FileError::NoSpace));
     world.settle();
-    assert!(world.disk.file("t-0/00000000000000000000.log").map_or(0, <[u8]>::len) < 70);
+    assert!(world.disk.file("t-0/00000000000000000000.log").map_or(0, <[u8]>::len) < 400);
     assert_eq!(world.read_all(id).unwrap().len(), 1);
     world.pass(CONFIG.retry_ms);
     world.settle();
     let bytes = world.confirmed[&id].batches[0].1.clone();
     assert_eq!(world.disk.file("t-0/00000000000000000000.log"), Some(&bytes[..]));
+}
+
+#[test]
+fn small_batches_gather_until_there_is_enough_of_them_for_a_write() {
+    let (mut world, id) = world_with_log(CONFIG);
+    let written =
+        |world: &World| world.disk.file("t-0/00000000000000000000.log").map_or(0, <[u8]>::len);
+    let mut writes = 0;
+    for _ in 0..12 {
+        let before = written(&world);
+        world.append(id, 1, b"a");
+        world.settle();
+        writes += u32::from(written(&world) > before);
+    }
+    assert_eq!(writes, 2, "six batches of 69 bytes a time");
+    assert_eq!(world.read_all(id).unwrap().len(), 12, "the rest is read from memory");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::vec;
 use std::vec::Vec;
 
 use bytes::{Bytes, BytesMut};
+use kacrab_protocol::generated::fetch_response::{FetchableTopicResponse, PartitionData};
 use kacrab_protocol::generated::{
     FetchResponseData, TxnOffsetCommitRequestData, TxnOffsetCommitResponseData,
 };
@@ -13,10 +14,11 @@ use super::{every_version, request_frame, response_frame, sized};
 use crate::error::ErrorCode;
 use crate::types::{TopicId, TopicName};
 use crate::wire::apis::{FETCH, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT};
+use crate::wire::fetch::Shared;
 use crate::wire::shape::generate::{self, Random};
 use crate::wire::{
     FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
-    client, decode_request, encode_response,
+    client, decode_request, encode_response, encode_response_parts,
 };
 
 fn request_round_trip(key: i16, version: i16, body: &[u8], limits: &Limits) {
@@ -151,10 +153,10 @@ fn a_fetch_answer_equals_the_generated_encoding_however_its_records_are_cut() {
                 cut(parts, &mut random);
             }
             let mut ours = BytesMut::new();
-            let at_most = response.frame_bytes_at_most(version).unwrap();
+            let at_most = response.frame_bytes_at_most(version, &Shared::nothing()).unwrap();
             ours.reserve(at_most);
             let before = ours.as_ptr();
-            response.write(&mut ours, version).unwrap();
+            response.write(&mut ours, version, &mut Shared::nothing()).unwrap();
             assert_eq!(ours.as_ptr(), before, "the buffer moved while it was written");
             assert!(ours.len() <= at_most);
             let mut theirs = BytesMut::new();
@@ -183,5 +185,27 @@ proptest! {
         if api.key != TXN_OFFSET_COMMIT {
             response_round_trip(api.key, version, &generate::response(api.key, version, &mut random));
         }
+    }
+}
+
+#[test]
+fn a_fetch_in_pieces_is_the_fetch_in_one_piece_and_shares_what_is_large() {
+    let part = |bytes: usize| Bytes::from(vec![7; bytes]);
+    let large = part(5_000);
+    let records = vec![vec![vec![part(61), large.clone(), part(100)], vec![], vec![large.clone()]]];
+    let partitions = (0..3)
+        .map(|index| PartitionData { partition_index: index, ..Default::default() })
+        .collect();
+    let topic = FetchableTopicResponse { partitions, ..Default::default() };
+    let data = FetchResponseData { responses: vec![topic], ..Default::default() };
+    let response = Response::Fetch(FetchResponse { data, records });
+    for version in [4, 11, 12, 13, 16] {
+        let (mut whole, mut out) = (BytesMut::new(), BytesMut::new());
+        encode_response(version, 7, &response, &mut whole).unwrap();
+        let parts = encode_response_parts(version, 7, &response, &mut out).unwrap();
+        assert_eq!(parts.concat(), whole);
+        let shared = parts.iter().filter(|part| part.as_ptr() == large.as_ptr()).count();
+        assert_eq!(shared, 2);
+        assert!(parts.len() <= 5, "nothing small is a piece of its own");
     }
 }

@@ -12,10 +12,11 @@ use crate::clients::codes::{
     Asked, DUPLICATE_SEQUENCE_NUMBER, NONE, OFFSET_OUT_OF_RANGE, Reaction, STALE_MEMBER_EPOCH,
     react,
 };
+use crate::clients::fetching::{fetch, read_fetch};
 use crate::clients::records::{Writer, batch, screened};
 use crate::clients::requests::{
-    add_offsets, add_partition, base_offset, end_txn, fetch, fetched_offset, find_coordinator,
-    init_producer_id, listed_offset, offset_fetch, produce, read_fetch,
+    add_offsets, add_partition, base_offset, end_txn, fetched_offset, find_coordinator,
+    init_producer_id, listed_offset, offset_fetch, produce,
 };
 use crate::clients::session::Call;
 use crate::clients::{ProducerKind, TOPIC};

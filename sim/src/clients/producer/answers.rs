@@ -30,6 +30,7 @@ impl Producer {
             }
             Kind::Produce { part, apps } => {
                 self.taken.insert(part);
+                self.held.insert(part);
                 let base = base_offset(response).filter(|&base| base >= 0);
                 for (index, app) in (0_i64..).zip(apps) {
                     let offset = base.map(|base| base + index);
@@ -37,7 +38,8 @@ impl Producer {
                 }
             }
             Kind::Offsets { .. } => self.ended(env, &call, Outcome::Ok),
-            Kind::End { .. } => {
+            Kind::End { txn, commit } => {
+                self.last_txn = Some((txn, commit));
                 self.ended(env, &call, Outcome::Ok);
                 self.transaction_ended(response);
                 if let (Kind::End { commit, .. }, Some(identity)) = (&call.kind, self.identity) {
@@ -49,7 +51,7 @@ impl Producer {
                 self.coordinator_epoch =
                     Some(coordinator_epoch(response, pid).unwrap_or(UNHEARD_OF));
             }
-            Kind::Plain { .. } | Kind::Other => {}
+            Kind::Plain { .. } | Kind::Contradict { .. } | Kind::Other => {}
         }
     }
 
@@ -115,7 +117,7 @@ impl Producer {
                 self.ended(env, &call, outcome);
             }
             (Kind::Plain { .. }, _) => self.ended(env, &call, Outcome::Failed),
-            (Kind::Find | Kind::Other | Kind::CoordinatorEpoch, _) => {
+            (Kind::Find | Kind::Other | Kind::Contradict { .. } | Kind::CoordinatorEpoch, _) => {
                 self.ended(env, &call, outcome);
                 self.coordinator_epoch.get_or_insert(0);
             }

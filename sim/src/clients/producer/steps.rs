@@ -116,6 +116,7 @@ impl Producer {
                 self.bump |= self.kind == ProducerKind::Classic && self.open.is_none();
                 Step::Next
             }
+            Op::Contradict => self.contradict(env),
             Op::Plain { part } => self.plain(env, part),
             Op::Side { part } => self.side(env, part),
             Op::AddBad { part } => self.add_bad(env, part),
@@ -185,7 +186,8 @@ impl Producer {
             return Step::Wait;
         }
         let transactional = self.open.is_some();
-        let next = self.sequences.entry(part).or_insert(0);
+        let first = if self.high && self.held.contains(&part) { i32::MAX - 3 } else { 0 };
+        let next = self.sequences.entry(part).or_insert(first);
         let sequence = *next;
         *next = sequence.wrapping_add(count as i32) & i32::MAX;
         let apps: Vec<u64> = (0..count).map(|_| env.next_app()).collect();
@@ -222,6 +224,20 @@ impl Producer {
         let records = screened(batch(writer, env.wall_ms(), &[app]), 12);
         let request = ask::produce(None, part, records, self.produce_timeout_ms);
         self.session.call(env, Kind::Plain { app }, 12, request);
+        Step::Next
+    }
+
+    /// Commits again what was aborted (P11).
+    fn contradict(&mut self, env: &mut Env) -> Step {
+        let (Some(identity), Some((id, _)), Some((txn, false))) =
+            (self.identity, &self.id, self.last_txn.take())
+        else {
+            return Step::Next;
+        };
+        if self.kind == ProducerKind::Classic {
+            let request = ask::end_txn(id, identity, true);
+            self.session.call(env, Kind::Contradict { txn }, 4, request);
+        }
         Step::Next
     }
 

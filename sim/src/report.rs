@@ -9,20 +9,10 @@ use crate::explore::Summary;
 /// Seeds within which the nightly run has to hit every mark that standard worlds drive.
 pub const SEEDS_TO_HIT: u64 = 50_000;
 
-/// The marks that no standard world drives, by the beginning of their names: no log comes from a
-/// Kafka before 4.1 (a unit test of the core has one).
-const NOT_IN_STANDARD_SEEDS: &[&str] = &["group.consumer.topics_record"];
-
-/// Whether a mark is one that standard seeds cannot hit.
-#[must_use]
-pub fn unreachable(mark: Mark) -> bool {
-    NOT_IN_STANDARD_SEEDS.iter().any(|start| mark.name().starts_with(start))
-}
-
 /// Marks that should have been hit and were not.
 #[must_use]
 pub fn marks_due(summary: &Summary) -> Vec<&'static str> {
-    summary.marks_missed().filter(|&mark| !unreachable(mark)).map(Mark::name).collect()
+    summary.marks_missed().map(Mark::name).collect()
 }
 
 /// Seeds, core inputs and simulated seconds per second, in one line.

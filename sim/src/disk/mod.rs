@@ -231,13 +231,21 @@ impl SimDisk {
     }
 
     /// While the node is down a record of the transaction log that a later one supersedes becomes
-    /// one of a kind that is still to come.
-    pub fn put_newer_record(&mut self) {
+    /// one of a kind that is still to come, and one of a consumer group becomes of a kind that was:
+    /// the group's topics, as Kafka wrote them before 4.1.
+    pub fn put_records_of_other_versions(&mut self) {
+        self.change_kind("__transaction_state-", 0, 99);
+        self.change_kind("__consumer_offsets-", 3, 4);
+    }
+
+    /// The first superseded record whose key is of this kind becomes one of that kind.
+    fn change_kind(&mut self, folders: &str, from: i16, to: i16) {
         let mut done = false;
-        self.edit("__transaction_state-", |record| {
-            let now = record.superseded && !done && !record.key.is_empty();
+        self.edit(folders, |record| {
+            let is_it = record.key.starts_with(&from.to_be_bytes());
+            let now = record.superseded && !done && is_it;
             if now {
-                record.key[..2].copy_from_slice(&99_i16.to_be_bytes());
+                record.key[..2].copy_from_slice(&to.to_be_bytes());
                 done = true;
             }
             now

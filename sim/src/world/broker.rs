@@ -357,7 +357,7 @@ impl Broker {
             self.say(env, || format!("finds {path} damaged"));
         }
         if env.choices.chance(Label::NewerRecord, env.profile.rate(Fault::NewerRecord)) {
-            self.disk.put_newer_record();
+            self.disk.put_records_of_other_versions();
         }
         if matches!(core::mem::take(&mut self.stopping), Stopping::Done)
             && core::mem::take(&mut env.epochs_to_age)

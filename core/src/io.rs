@@ -12,6 +12,7 @@ use core::fmt;
 
 use bytes::Bytes;
 
+use crate::cluster::{ClusterInput, ClusterOutput};
 use crate::wire::{Request, Response};
 
 /// A client's connection, numbered by the driver and never reused in one life of a node.
@@ -69,6 +70,8 @@ pub enum Input {
     },
     /// A point of time that `next_timeout` named has passed.
     Tick,
+    /// News for a member of a cluster.
+    Cluster(alloc::boxed::Box<ClusterInput>),
     /// The node is to stop cleanly: a last checkpoint, then [`Output::Stopped`].
     Stop,
 }
@@ -103,6 +106,8 @@ pub enum Output {
         /// What to do.
         op: FileOp,
     },
+    /// What a member of a cluster asks for; a sole node never does.
+    Cluster(ClusterOutput),
     /// The node serves requests from here on; before, they are answered as loading.
     Ready,
     /// The node is in a state it must not go on from (a failed sync, a damaged log it cannot

@@ -218,6 +218,7 @@ impl NodeLoop {
                 }
                 Output::File { ticket, op } => self.done.extend(self.lanes.submit(ticket, op)),
                 Output::Ready => self.notices.send(Notice::Ready).unwrap_or(()),
+                Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,
             }

@@ -5,6 +5,7 @@
 //! by itself: only when that may be enough is everything evaluated anew, so that a consumer of a
 //! thousand partitions does not make each append to one of them a thousand times as dear.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use super::Context;
 use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Limits, Told};
 use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
+use crate::cluster::{Leader, NodeId};
 use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::mark;
@@ -528,12 +530,12 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
     let version = fetch.context.version;
     let mut responses = Vec::with_capacity(fetch.topics.len());
     let mut records = Vec::with_capacity(fetch.topics.len());
-    let mut not_leader = false;
+    let mut leaders = BTreeSet::new();
     for topic in fetch.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         let mut parts = Vec::with_capacity(topic.partitions.len());
         for mut part in topic.partitions {
-            not_leader |= tell_leader(node, version, &mut part.data);
+            leaders.extend(tell_leader(node, version, &mut part));
             partitions.push(part.data);
             parts.push(part.records);
         }
@@ -545,34 +547,32 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
         });
         records.push(parts);
     }
-    let node_endpoints = if not_leader && version >= 16 {
-        alloc::vec![NodeEndpoint {
-            node_id: node.config.node_id,
-            host: KafkaString::from(node.config.advertised_host.clone()),
-            port: node.config.advertised_port,
+    let leaders = if version >= 16 { leaders } else { BTreeSet::new() };
+    let node_endpoints = leaders
+        .into_iter()
+        .filter_map(|id| node.member_of(id))
+        .map(|member| NodeEndpoint {
+            node_id: member.id,
+            host: KafkaString::from(member.host),
+            port: member.port,
             ..Default::default()
-        }]
-    } else {
-        Vec::new()
-    };
+        })
+        .collect();
     let data = FetchResponseData { session_id, responses, node_endpoints, ..Default::default() };
     node.respond(id, Response::Fetch(FetchResponse { data, records }));
 }
 
 /// Names the leader to who asks the wrong one.
-fn tell_leader(node: &Node, version: i16, data: &mut PartitionData) -> bool {
-    let code = data.error_code;
+fn tell_leader(node: &Node, version: i16, part: &mut Part) -> Option<NodeId> {
+    let code = part.data.error_code;
     let wrong = code == ErrorCode::NotLeaderOrFollower.code()
         || code == ErrorCode::FencedLeaderEpoch.code();
     if version < 12 || !wrong {
-        return false;
+        return None;
     }
-    data.current_leader = LeaderIdAndEpoch {
-        leader_id: node.config.node_id,
-        leader_epoch: node.meta.leader_epoch(),
-        ..Default::default()
-    };
-    true
+    let Leader { node: leader_id, epoch: leader_epoch } = node.leader_of(part.id.ok()?)?;
+    part.data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+    Some(leader_id)
 }
 
 fn told(part: &Part) -> Told {

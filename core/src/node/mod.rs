@@ -8,6 +8,7 @@
 //! * The machines never call each other: they leave effects, and [`Node::settle`] delivers them.
 
 mod boot;
+mod cluster;
 mod completion;
 mod configs;
 mod effects;
@@ -77,6 +78,8 @@ pub struct Node {
     pub(crate) timers: Timers,
     after_change: Vec<AfterChange>,
     next_verify: u64,
+    /// Only of a member of a cluster.
+    pub(crate) cluster: Option<alloc::boxed::Box<cluster::Cluster>>,
 }
 
 impl Node {
@@ -102,6 +105,7 @@ impl Node {
             timers: Timers::default(),
             after_change: Vec::new(),
             next_verify: 0,
+            cluster: None,
             changing: false,
             static_config: config.clone(),
             config,
@@ -129,10 +133,15 @@ impl Node {
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
             Input::Tick => self.tick(),
+            Input::Cluster(input) => self.cluster_input(*input),
             Input::Stop => self.stop(),
         }
         self.open_recovered_logs();
         self.settle();
+        if self.imports_wait() {
+            self.advance_imports();
+            self.settle();
+        }
     }
 
     /// The next output; `None` when the input, and every message it led to, is worked off.

@@ -41,6 +41,13 @@ pub(super) struct PendingRead {
     end: u64,
 }
 
+impl PendingRead {
+    /// Whether it reads this log.
+    pub(super) fn is_of(&self, id: PartitionId) -> bool {
+        self.id == id
+    }
+}
+
 impl Store {
     /// Reads whole batches of a log from the one that holds `offset` (or the next one after it)
     /// on. The first may begin before `offset`; none reaches `bound`. At most `max_bytes`, except

@@ -159,7 +159,10 @@ impl Shadow {
                 Output::Respond { response, .. } => self.answer = Some(response),
                 Output::Ready => self.ready = true,
                 Output::Fault { reason } => self.fault = Some(reason),
-                Output::Silent { .. } | Output::Disconnect { .. } | Output::Stopped => {}
+                Output::Silent { .. }
+                | Output::Disconnect { .. }
+                | Output::Cluster(_)
+                | Output::Stopped => {}
             }
         }
     }

@@ -189,6 +189,26 @@ pub(crate) fn put_string(out: &mut BytesMut, text: &str) {
     out.put_slice(text.as_bytes());
 }
 
+/// A decimal between 0 and 1 in millionths, without floats; further digits are cut off.
+pub(crate) fn parts_per_million(text: &str) -> Option<u32> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let whole = if whole.is_empty() { 0 } else { whole.parse::<u32>().ok()? };
+    let mut millionths = 0_u32;
+    for place in 0..6 {
+        let digit = fraction.as_bytes().get(place).map_or(0, |byte| u32::from(byte - b'0'));
+        millionths = millionths * 10 + digit;
+    }
+    let above_one = whole > 1 || (whole == 1 && fraction.bytes().any(|byte| byte != b'0'));
+    if above_one { None } else { Some(whole * 1_000_000 + millionths) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,6 +42,7 @@ impl From<&crate::partition::AppendError> for ErrorCode {
             Error::OutOfOrderSequence { .. } => Self::OutOfOrderSequenceNumber,
             Error::NotVerified { .. } | Error::NotTransactional { .. } => Self::InvalidTxnState,
             Error::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
+            Error::Recompression => Self::CorruptMessage,
             Error::OffsetsExhausted => Self::KafkaStorageError,
         }
     }

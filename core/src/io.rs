@@ -12,6 +12,7 @@ use core::fmt;
 
 use bytes::Bytes;
 
+use crate::clean::{Job, JobDone};
 use crate::cluster::{ClusterInput, ClusterOutput};
 use crate::wire::{Request, Response};
 
@@ -68,6 +69,13 @@ pub enum Input {
         /// How it ended.
         result: FileResult,
     },
+    /// A job ended.
+    JobDone {
+        /// The job's ticket.
+        ticket: Ticket,
+        /// What [`Job::run`] returned.
+        done: JobDone,
+    },
     /// A point of time that `next_timeout` named has passed.
     Tick,
     /// News for a member of a cluster.
@@ -108,6 +116,14 @@ pub enum Output {
     },
     /// What a member of a cluster asks for; a sole node never does.
     Cluster(ClusterOutput),
+    /// Work to be done beside the node: [`Job::run`] on any thread, its result as
+    /// [`Input::JobDone`].
+    Job {
+        /// Comes back with the result.
+        ticket: Ticket,
+        /// What to do.
+        job: Job,
+    },
     /// The node serves requests from here on; before, they are answered as loading.
     Ready,
     /// The node is in a state it must not go on from (a failed sync, a damaged log it cannot

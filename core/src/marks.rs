@@ -53,6 +53,10 @@ marks! {
     SequenceAboveVerified = "partition.sequence.above_verified",
     /// A batch of a fenced producer was refused.
     ProducerEpochBelow = "partition.producer.epoch_below",
+    /// A batch was put into its topic's codec.
+    BatchRecompressed = "partition.batch.recompressed",
+    /// A producer's epoch came from a marker that cleaning had emptied.
+    CleanedMarkerReplayed = "partition.producer.cleaned_marker",
     /// Idle producers were forgotten.
     ProducerExpired = "partition.producer.expired",
     /// A batch outside the open transaction of its producer was refused.
@@ -126,6 +130,8 @@ marks! {
     TxnVersionNotEnabled = "txn.version.not_enabled",
     /// A topic was deleted while a transaction had its partitions (P24).
     TxnPartitionGone = "txn.partition.gone",
+    /// The same, and the transactions were still being loaded.
+    TxnPartitionGoneWhileLoading = "txn.partition.gone_while_loading",
     /// A transactional id expired.
     TxnIdExpired = "txn.expiry.id_removed",
     /// An expiry sweep needed more than one batch of tombstones.
@@ -169,12 +175,35 @@ marks! {
     RecoverySnapshotIgnored = "store.recovery.snapshot_ignored",
     /// A segment was cut at its first bad batch, above what a checkpoint covers.
     RecoverySegmentCut = "store.recovery.segment_cut",
+    /// Without a checkpoint a log had a hole or damage before its last batch, and the journal had
+    /// all from there on.
+    RecoveryHoleRefilled = "store.recovery.hole_refilled",
     /// Durable bytes are damaged: the log, or the node, is not served.
     RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read of records whose deletion is under way.
+    ReadBelowLogStart = "store.read.below_log_start",
     /// A read was answered from a segment file.
     ReadFromFile = "store.read.from_file",
     /// A log was created in the folder of an older one whose deletion had failed.
     NamesakeDeleted = "store.namesake_deleted",
+    /// A log's segments began to be cleaned.
+    CleaningBegun = "store.cleaning.begun",
+    /// Cleaned segments were taken into use.
+    CleaningInstalled = "store.cleaning.installed",
+    /// Cleaned segments have their names for good.
+    CleaningDone = "store.cleaning.done",
+    /// A cleaning was given up; nothing of it was used.
+    CleaningAbandoned = "store.cleaning.abandoned",
+    /// The log's first segments went while they were being cleaned.
+    CleaningOvertaken = "store.cleaning.overtaken",
+    /// A cleaning met a batch that it cannot read.
+    CleaningFoundDamage = "store.cleaning.damage",
+    /// A cleaned segment did not get its name at once.
+    CleaningRenameRetried = "store.cleaning.rename_retried",
+    /// A start put cleaned segments in their places.
+    RecoveryCleaningEnded = "store.recovery.cleaning_ended",
+    /// A read met a file that was replaced meanwhile.
+    ReadBegunAgain = "store.read.begun_again",
     /// A batch from a segment file was damaged and not served.
     ReadCorrupt = "store.read.corrupt",
     // group
@@ -200,6 +229,8 @@ marks! {
     GroupJoinTwice = "group.join.twice",
     /// A static member came back and kept its assignment.
     GroupStaticReturned = "group.join.static_returned",
+    /// The return of a static member was not written, and is undone.
+    GroupStaticReturnUndone = "group.join.static_undone",
     /// The group moved on while the return of a static member was written.
     GroupMovedOnBeforeStaticReturn = "group.join.static_too_late",
     /// A second Sync of a member arrived while the first was waiting.

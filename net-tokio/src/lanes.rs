@@ -1,4 +1,5 @@
-//! The file lanes: one worker each for the journal, for syncs, and for everything else.
+//! The file lanes: one worker each for the journal, for syncs, and for everything else; and one for
+//! jobs.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
 //! beside each other. What takes less time than the way to a lane is done on the node's thread, and
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
+use verdict_core::clean::Job;
 use verdict_core::io::{FileError, FileOp, FileResult, Lane, Ticket};
 
 use crate::files::Files;
@@ -19,12 +21,13 @@ use crate::serve::Phase;
 /// Bytes of a write that is performed rather than handed over.
 const BRIEF_BYTES_MAX: usize = 64 * 1024;
 
-/// The way to the lanes; they end when it is dropped.
+/// The way to the lanes and to the jobs' worker; they end when it is dropped.
 pub(crate) struct Lanes {
     files: Arc<dyn Files>,
     journal: mpsc::UnboundedSender<(Ticket, FileOp)>,
     data: mpsc::UnboundedSender<(Ticket, FileOp)>,
     sync: mpsc::UnboundedSender<(Ticket, FileOp)>,
+    jobs: mpsc::UnboundedSender<(Ticket, Job)>,
 }
 
 impl Lanes {
@@ -42,7 +45,15 @@ impl Lanes {
             let work = run(Arc::clone(files), ops, done.clone(), phase.clone());
             workers.push(rt::dedicated(name, work)?);
         }
-        Ok((Self { files: Arc::clone(files), journal, data, sync }, workers))
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        workers.push(rt::dedicated("jobs", run_jobs(waiting, done.clone(), phase.clone()))?);
+        Ok((Self { files: Arc::clone(files), journal, data, sync, jobs }, workers))
+    }
+
+    /// Queues a job.
+    pub(crate) fn submit_job(&self, ticket: Ticket, job: Job) {
+        // As below: the worker is gone only when the broker is being killed.
+        self.jobs.send((ticket, job)).unwrap_or(());
     }
 
     /// Performs an operation at once, if that takes less than handing it over, or queues it.
@@ -68,6 +79,20 @@ impl Lanes {
         // A lane is gone only when the broker is being killed; then nobody waits for the result.
         lane.send((ticket, op)).unwrap_or(());
         None
+    }
+}
+
+async fn run_jobs(
+    mut jobs: mpsc::UnboundedReceiver<(Ticket, Job)>,
+    done: mpsc::UnboundedSender<Urgent>,
+    phase: watch::Receiver<Phase>,
+) {
+    while let Some((ticket, job)) = jobs.recv().await {
+        let result = Box::new(job.run());
+        let killed = *phase.borrow() == Phase::Kill;
+        if killed || done.send(Urgent::JobDone { ticket, done: result }).is_err() {
+            return;
+        }
     }
 }
 

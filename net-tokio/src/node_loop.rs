@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use verdict_core::clean::JobDone;
 use verdict_core::io::{ConnId, FileResult, Input, Output, RequestId, Ticket};
 use verdict_core::node::Node;
 use verdict_core::wire::{Request, Response};
@@ -49,6 +50,8 @@ pub(crate) enum Answer {
 pub(crate) enum Urgent {
     /// A file operation ended.
     FileDone { ticket: Ticket, result: FileResult },
+    /// A job ended.
+    JobDone { ticket: Ticket, done: Box<JobDone> },
     /// The node is to stop cleanly.
     Stop,
 }
@@ -136,6 +139,9 @@ impl NodeLoop {
                 Wake::Urgent(Urgent::FileDone { ticket, result }) => {
                     Input::FileDone { ticket, result }
                 }
+                Wake::Urgent(Urgent::JobDone { ticket, done }) => {
+                    Input::JobDone { ticket, done: *done }
+                }
                 Wake::Urgent(Urgent::Stop) => Input::Stop,
                 Wake::Event(Event::Ask(ask)) => self.admit(*ask),
                 Wake::Event(Event::Opened(conn, host)) => Input::ConnectionOpened { conn, host },
@@ -216,6 +222,7 @@ impl NodeLoop {
                     self.starting = false;
                     self.notices.send(Notice::Ready).unwrap_or(());
                 }
+                Output::Job { ticket, job } => self.lanes.submit_job(ticket, job),
                 Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,

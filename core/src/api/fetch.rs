@@ -349,8 +349,11 @@ pub(super) fn check_epoch(partition: &Partition, asked: i32) -> Result<(), Error
     }
 }
 
-const fn storage_code(_error: StorageError) -> ErrorCode {
-    ErrorCode::KafkaStorageError
+const fn storage_code(error: StorageError) -> ErrorCode {
+    match error {
+        StorageError::BelowLogStart => ErrorCode::OffsetOutOfRange,
+        _ => ErrorCode::KafkaStorageError,
+    }
 }
 
 /// Puts batches into a partition's answer, and beside them the aborted transactions that reach
@@ -409,12 +412,12 @@ pub(crate) fn read_done(
     let data = core::mem::take(&mut part.data);
     // What became of the log while the file was read: the aborted transactions of deleted records
     // are forgotten, and without them the records would count as committed.
-    let log_start = part.id.ok().and_then(|id| node.partitions.get(&id)).map(Partition::log_start);
+    let is_here = part.id.is_ok_and(|id| node.partitions.contains_key(&id));
     match result {
-        Ok(_) if log_start.is_none() => {
+        Ok(_) if !is_here => {
             fail(&mut part, data, ErrorCode::NotLeaderOrFollower);
         }
-        Ok(_) if log_start.is_some_and(|start| part.offset < start) => {
+        Err(StorageError::BelowLogStart) => {
             mark!(FetchLostItsRecords);
             let data = empty_answer(part.index);
             fail(&mut part, data, ErrorCode::OffsetOutOfRange);

@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
-    Attributes, BatchHeader, CheckedBatch, HoldsRecords, RecordFacts, RecordHeader, crc_of,
+    Attributes, BatchHeader, CheckedBatch, HoldsRecords, Record, RecordFacts, RecordHeader, crc_of,
     encode_head, records,
 };
 use crate::types::{
@@ -90,19 +90,9 @@ impl BatchBuilder {
 
     /// Adds a record, for loops.
     pub fn push(&mut self, key: Option<&[u8]>, value: Option<&[u8]>, headers: &[RecordHeader]) {
-        let mut body = BytesMut::new();
-        body.put_i8(0);
-        put_varlong(&mut body, self.timestamp_ms.wrapping_sub(self.header.base_timestamp));
-        put_varlong(&mut body, i64::from(self.header.record_count));
-        put_nullable(&mut body, key);
-        put_nullable(&mut body, value);
-        put_varlong(&mut body, headers.len() as i64);
-        for header in headers {
-            put_nullable(&mut body, Some(&header.key));
-            put_nullable(&mut body, header.value.as_deref());
-        }
-        put_varlong(&mut self.records, body.len() as i64);
-        self.records.extend_from_slice(&body);
+        let timestamp_delta = self.timestamp_ms.wrapping_sub(self.header.base_timestamp);
+        let deltas = (timestamp_delta, self.header.record_count);
+        put_parts(&mut self.records, deltas, key, value, headers);
 
         self.header.record_count += 1;
         self.header.last_offset_delta += 1;
@@ -137,6 +127,34 @@ impl BatchBuilder {
         bytes.extend_from_slice(&self.records);
         CheckedBatch { header: self.header, bytes: bytes.freeze(), facts: self.facts }
     }
+}
+
+/// Writes a record as it stands in a batch with this header.
+pub(super) fn put_record(out: &mut BytesMut, header: &BatchHeader, record: &Record) {
+    let deltas = (record.timestamp.wrapping_sub(header.base_timestamp), record.offset_delta);
+    put_parts(out, deltas, record.key.as_deref(), record.value.as_deref(), &record.headers);
+}
+
+fn put_parts(
+    out: &mut BytesMut,
+    (timestamp_delta, offset_delta): (i64, i32),
+    key: Option<&[u8]>,
+    value: Option<&[u8]>,
+    headers: &[RecordHeader],
+) {
+    let mut body = BytesMut::new();
+    body.put_i8(0);
+    put_varlong(&mut body, timestamp_delta);
+    put_varlong(&mut body, i64::from(offset_delta));
+    put_nullable(&mut body, key);
+    put_nullable(&mut body, value);
+    put_varlong(&mut body, headers.len() as i64);
+    for header in headers {
+        put_nullable(&mut body, Some(&header.key));
+        put_nullable(&mut body, header.value.as_deref());
+    }
+    put_varlong(out, body.len() as i64);
+    out.extend_from_slice(&body);
 }
 
 fn put_varlong(out: &mut BytesMut, value: i64) {

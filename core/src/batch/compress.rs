@@ -37,6 +37,25 @@ impl Compression {
             _ => None,
         }
     }
+
+    /// The codec of a topic's `compression.type`; `None` for `producer`: as it was sent.
+    #[must_use]
+    pub fn of_topic(name: &str) -> Option<Self> {
+        match name {
+            "uncompressed" => Some(Self::None),
+            "gzip" => Some(Self::Gzip),
+            "snappy" => Some(Self::Snappy),
+            "lz4" => Some(Self::Lz4),
+            "zstd" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The number in a batch's attributes.
+    #[must_use]
+    pub const fn number(self) -> i16 {
+        self as i16
+    }
 }
 
 /// Why records did not unpack.

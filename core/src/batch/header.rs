@@ -36,6 +36,12 @@ impl Attributes {
         self.0 & 0x07
     }
 
+    /// These attributes with another codec.
+    #[must_use]
+    pub const fn with_codec(self, codec: Compression) -> Self {
+        Self(self.0 & !0x07 | codec.number())
+    }
+
     /// These attributes with bit 3 as the timestamp type wants it.
     #[must_use]
     pub const fn with_timestamp_type(self, timestamp_type: TimestampType) -> Self {

@@ -15,8 +15,10 @@ mod compress;
 mod fault;
 pub mod fuzz;
 mod header;
+mod pack;
 mod parts;
 mod records;
+mod rewrite;
 mod screen;
 mod view;
 
@@ -30,6 +32,8 @@ pub use self::fault::{BatchFault, FaultReason, FaultScope};
 pub use self::header::{Attributes, BatchHeader, TimestampType};
 pub use self::parts::{Headers, headers, join};
 pub use self::records::{HoldsRecords, Record, RecordHeader, Records, records};
+pub(crate) use self::rewrite::recompressed;
+pub use self::rewrite::{emptied, rewrite};
 pub use self::screen::{Batches, ScreenLimits, Screened, batches, screen};
 
 /// Exactly one complete batch whose length and CRC were verified.

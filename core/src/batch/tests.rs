@@ -433,3 +433,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_batch_in_another_codec_has_the_same_records_and_facts() {
+    let mut builder = BatchBuilder::new(1_000).producer(7, 1, 5);
+    for _ in 0..5 {
+        builder.push(Some(b"key"), Some(&[9; 200]), &[]);
+    }
+    let plain = builder.build();
+    let all = |batch: &CheckedBatch| -> Vec<_> { records(batch).map(Result::unwrap).collect() };
+    for from in 0..5 {
+        let from = Compression::of(from).unwrap();
+        let first = recompressed(&plain, from).unwrap();
+        for to in 0..5 {
+            let to = Compression::of(to).unwrap();
+            let second = recompressed(&first, to).unwrap();
+            assert_eq!(second.header().compression(), Some(to));
+            assert_eq!(all(&second), all(&plain), "{from:?} to {to:?}");
+            assert_eq!(second.facts(), plain.facts());
+            let found = screen(Some(second.bytes().clone()), 12, &ScreenLimits::default());
+            assert!(matches!(found, Screened::Batch(_)), "{from:?} to {to:?}: {found:?}");
+        }
+    }
+}

@@ -132,13 +132,20 @@ fn a_setting_is_pending_exactly_when_nothing_reads_it() {
         let field = match *name {
             "verdict.feature.transaction.version" => "transaction_version".into(),
             "offsets.retention.minutes" => "offsets_retention_ms".into(),
-            "log.retention.hours" | "log.retention.minutes" => "effective_log_retention_ms".into(),
-            "log.roll.hours" => "effective_log_roll_ms".into(),
+            "log.retention.hours" | "log.retention.minutes" | "log.retention.ms" => {
+                "effective_log_retention_ms".into()
+            }
+            "log.roll.hours" | "log.roll.ms" => "effective_log_roll_ms".into(),
             name => name.replace('.', "_"),
         };
         // Defaults of topics are read by name.
-        let of_topics =
-            ["log.cleanup.policy", "log.message.timestamp.", "log.retention.", "log.roll."];
+        let of_topics = [
+            "compression.type",
+            "log.cleaner.",
+            "log.cleanup.policy",
+            "log.message.timestamp.",
+            "log.retention.bytes",
+        ];
         let is_read = words.contains(&*field)
             || of_topics.iter().any(|prefix| name.starts_with(prefix))
                 && TOPIC_CONFIGS.iter().any(|topic| topic.broker_synonym == Some(*name));

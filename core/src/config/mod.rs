@@ -28,7 +28,9 @@ pub use self::pending::{PENDING, has_no_effect};
 pub use self::properties::Property;
 pub use self::table::{BrokerConfig, PROPERTIES};
 use self::value::Refused;
-pub use self::value::{CleanupPolicy, Durability, MessageTimestampType, MigrationPolicy};
+pub use self::value::{
+    CleanupPolicy, CompressionType, Durability, MessageTimestampType, MigrationPolicy, Ratio,
+};
 
 /// Why settings are refused. Each names its culprit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

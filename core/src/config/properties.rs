@@ -60,6 +60,9 @@ macro_rules! properties {
             pub log_dir: String,
             /// 128 bits from the driver for topic ids and the cluster id; differ in each life.
             pub entropy: u128,
+            /// Bytes of a segment at most, whatever a topic says; 0 for no such bound. For
+            /// simulators, whose worlds are short.
+            pub segment_bytes_max: u32,
             $($(#[doc = $doc])+ pub $field: $type,)*
         }
 
@@ -70,6 +73,7 @@ macro_rules! properties {
                     advertised_port: 9092,
                     log_dir: String::from("verdict-data"),
                     entropy: 0,
+                    segment_bytes_max: 0,
                     $($field: $default,)*
                 }
             }

@@ -7,7 +7,9 @@
 use alloc::string::String;
 
 use super::properties::properties;
-use super::value::{CleanupPolicy, Durability, MessageTimestampType, MigrationPolicy};
+use super::value::{
+    CleanupPolicy, CompressionType, Durability, MessageTimestampType, MigrationPolicy, Ratio,
+};
 
 const MIN: i64 = i64::MIN;
 const MAX: i64 = i64::MAX;
@@ -30,6 +32,9 @@ properties! {
     /// Largest record of a compressed batch, in bytes once decompressed.
     max_decompressed_message_bytes: i32 =
         2147483639, "2147483639", "max.decompressed.message.bytes", [1, 2147483639];
+    /// The codec of what is stored (topic: `compression.type`).
+    compression_type: CompressionType =
+        CompressionType::Producer, "producer", "compression.type", [MIN, MAX];
     /// Whose timestamps the log keeps (topic: `message.timestamp.type`).
     log_message_timestamp_type: MessageTimestampType =
         MessageTimestampType::CreateTime, "CreateTime", "log.message.timestamp.type", [MIN, MAX];
@@ -66,6 +71,17 @@ properties! {
     /// How often retention is looked at, in ms.
     log_retention_check_interval_ms: i64 =
         300000, "300000", "log.retention.check.interval.ms", [1, MAX];
+    /// Whether compacted topics are compacted at all.
+    log_cleaner_enable: bool = true, "true", "log.cleaner.enable", [MIN, MAX];
+    /// How often a log to compact is looked for, in ms.
+    log_cleaner_backoff_ms: i64 = 15000, "15000", "log.cleaner.backoff.ms", [0, MAX];
+    /// Bytes that the keys of one log may take while it is compacted; what does not fit is for the
+    /// next time.
+    log_cleaner_dedupe_buffer_size: i64 =
+        134217728, "134217728", "log.cleaner.dedupe.buffer.size", [MIN, MAX];
+    /// Part of a log that must be new before it is compacted (topic: `min.cleanable.dirty.ratio`).
+    log_cleaner_min_cleanable_ratio: Ratio =
+        Ratio { ppm: 500_000 }, "0.5", "log.cleaner.min.cleanable.ratio", [MIN, MAX];
     /// How long a compacted topic keeps its tombstones, in ms (topic: `delete.retention.ms`).
     log_cleaner_delete_retention_ms: i64 =
         86400000, "86400000", "log.cleaner.delete.retention.ms", [0, MAX];

@@ -118,6 +118,21 @@ choices! {
         /// The broker's, when it appends.
         LogAppendTime = "LogAppendTime",
     }
+    /// The codec of what is stored.
+    CompressionType ("one of uncompressed, zstd, lz4, snappy, gzip, producer") {
+        /// None.
+        Uncompressed = "uncompressed",
+        /// Zstandard.
+        Zstd = "zstd",
+        /// LZ4 frames.
+        Lz4 = "lz4",
+        /// snappy.
+        Snappy = "snappy",
+        /// gzip.
+        Gzip = "gzip",
+        /// Whatever the producer chose.
+        Producer = "producer",
+    }
     /// Which way a group may move between the protocols (KIP-848).
     MigrationPolicy ("one of disabled, downgrade, upgrade, bidirectional") {
         /// Neither way.
@@ -168,5 +183,30 @@ impl Value for CleanupPolicy {
             (false, false) => "",
         };
         String::from(text)
+    }
+}
+
+/// A decimal from 0 to 1, without floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ratio {
+    /// Millionths.
+    pub ppm: u32,
+}
+
+impl Value for Ratio {
+    const KIND: &'static str = "double between 0 and 1";
+
+    fn parse(text: &str) -> Option<Self> {
+        crate::codec::parts_per_million(text).map(|ppm| Self { ppm })
+    }
+
+    fn to_text(&self) -> String {
+        match (self.ppm / 1_000_000, self.ppm % 1_000_000) {
+            (whole, 0) => alloc::format!("{whole}.0"),
+            (whole, part) => {
+                let digits = alloc::format!("{part:06}");
+                alloc::format!("{whole}.{}", digits.trim_end_matches('0'))
+            }
+        }
     }
 }

@@ -552,7 +552,12 @@ impl GroupCoordinator {
             (Purpose::Assigned { group, assignment }, outcome) => {
                 self.assigned(now, partition, &group, &assignment, outcome);
             }
-            (purpose, Err(error)) => self.refuse(purpose, error),
+            (purpose, Err(error)) => {
+                if let Purpose::Replaced { replacing, .. } = &purpose {
+                    self.not_replaced(now, replacing);
+                }
+                self.refuse(purpose, error);
+            }
             (Purpose::Consumer { waiting, .. }, Ok(())) => {
                 for (to, reply) in waiting {
                     self.reply(to, reply);

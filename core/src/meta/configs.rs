@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::MetaError;
+use crate::codec::parts_per_million;
 
 /// The type and bounds of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -236,26 +237,6 @@ fn words_are_in(value: &str, words: &[&str]) -> bool {
 fn is_pair(text: &str) -> bool {
     let numbers = |part: &str| part.trim().parse::<u32>().is_ok();
     text.split_once(':').is_some_and(|(left, right)| numbers(left) && numbers(right))
-}
-
-/// A decimal between 0 and 1 in millionths, without floats; further digits are cut off.
-fn parts_per_million(text: &str) -> Option<u32> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let whole = if whole.is_empty() { 0 } else { whole.parse::<u32>().ok()? };
-    let mut millionths = 0_u32;
-    for place in 0..6 {
-        let digit = fraction.as_bytes().get(place).map_or(0, |byte| u32::from(byte - b'0'));
-        millionths = millionths * 10 + digit;
-    }
-    let above_one = whole > 1 || (whole == 1 && fraction.bytes().any(|byte| byte != b'0'));
-    if above_one { None } else { Some(whole * 1_000_000 + millionths) }
 }
 
 pub(super) fn invalid(name: &str, reason: &'static str) -> MetaError {

@@ -114,6 +114,8 @@ impl Node {
         for log in core::mem::take(&mut self.boot.recovered) {
             let config = self.log_config(&log.topic.topic);
             let topic = log.topic.clone();
+            let (segment_bytes, segment_ms) = self.segment_limits(&config);
+            self.store.set_segment_limits(log.id, segment_bytes, segment_ms);
             let mut partition = Partition::recover(log.id, topic, config, epoch, &log, now_ms);
             // What the transaction index on disk lacks: before a checkpoint takes a snapshot
             // behind which nobody will look for it again.
@@ -190,6 +192,7 @@ impl Node {
         self.output(Output::Ready);
         self.write_placed_topics();
         self.start_expiry();
+        self.start_cleaning();
     }
 
     /// A folder of a topic that the metadata does not have: its deletion was persisted, the

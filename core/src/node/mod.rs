@@ -8,6 +8,7 @@
 //! * The machines never call each other: they leave effects, and [`Node::settle`] delivers them.
 
 mod boot;
+mod cleaning;
 mod cluster;
 mod completion;
 mod configs;
@@ -80,6 +81,8 @@ pub struct Node {
     next_verify: u64,
     /// Only of a member of a cluster.
     pub(crate) cluster: Option<alloc::boxed::Box<cluster::Cluster>>,
+    /// When a log to clean is looked for next.
+    cleaning_at: Option<Timestamp>,
 }
 
 impl Node {
@@ -106,6 +109,7 @@ impl Node {
             after_change: Vec::new(),
             next_verify: 0,
             cluster: None,
+            cleaning_at: None,
             changing: false,
             static_config: config.clone(),
             config,
@@ -132,6 +136,7 @@ impl Node {
             Input::ConnectionOpened { conn, host } => self.waiting.set_host(conn, host),
             Input::ConnectionClosed { conn } => api::forget_connection(self, conn),
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
+            Input::JobDone { ticket, done } => self.store.job_done(ticket, done),
             Input::Tick => self.tick(),
             Input::Cluster(input) => self.cluster_input(*input),
             Input::Stop => self.stop(),
@@ -165,10 +170,14 @@ impl Node {
     }
 
     fn next_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front().or_else(|| {
-            let (ticket, op) = self.store.poll_op()?;
-            Some(Output::File { ticket, op })
-        })
+        if let Some(output) = self.outputs.pop_front() {
+            return Some(output);
+        }
+        if let Some((ticket, op)) = self.store.poll_op() {
+            return Some(Output::File { ticket, op });
+        }
+        let (ticket, job) = self.store.poll_job()?;
+        Some(Output::Job { ticket, job })
     }
 
     /// When a [`Input::Tick`] is wanted, if at all.

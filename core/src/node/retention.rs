@@ -62,8 +62,8 @@ impl Node {
     /// Tells the store when a log's segments are full.
     pub(super) fn set_segment_limits(&mut self, id: PartitionId) {
         if let Some(partition) = self.partitions.get(&id) {
-            let config = partition.config();
-            self.store.set_segment_limits(id, config.segment_bytes, config.segment_ms);
+            let (segment_bytes, segment_ms) = self.segment_limits(partition.config());
+            self.store.set_segment_limits(id, segment_bytes, segment_ms);
         }
     }
 }

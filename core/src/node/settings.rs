@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::sync::Arc;
 
 use super::Node;
-use crate::batch::TimestampType;
+use crate::batch::{Compression, TimestampType};
 use crate::config::{BrokerConfig, Durability, PROPERTIES};
 use crate::group::{ConsumerConfig, GroupConfig};
 use crate::meta::{MetaConfig, TopicSettings};
@@ -144,10 +144,19 @@ fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
         verification_enabled: config.transaction_partition_verification_enable,
         producer_id_expiration_ms: i64::from(config.producer_id_expiration_ms),
         segment_bytes: u32::try_from(settings.segment_bytes).unwrap_or(u32::MAX),
-        segment_ms: settings.segment_ms,
+        compacted: settings.compact,
+        compression: Compression::of_topic(&settings.compression_type),
         deleted: settings.delete,
         retention_ms: settings.retention_ms,
         retention_bytes: settings.retention_bytes,
-        compacted: settings.compact,
+        segment_ms: if settings.compact {
+            settings.segment_ms.min(settings.max_compaction_lag_ms)
+        } else {
+            settings.segment_ms
+        },
+        delete_retention_ms: settings.delete_retention_ms,
+        min_compaction_lag_ms: settings.min_compaction_lag_ms,
+        max_compaction_lag_ms: settings.max_compaction_lag_ms,
+        min_cleanable_dirty_ppm: settings.min_cleanable_dirty_ppm,
     }
 }

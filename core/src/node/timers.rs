@@ -27,6 +27,8 @@ pub(crate) enum Timer {
     ExpireProducers,
     /// Offsets that nobody committed for long are dropped (`offsets.retention.minutes`).
     ExpireOffsets,
+    /// A log to clean is looked for (`log.cleaner.backoff.ms`).
+    Clean,
     /// Retention looks at the logs behind this one.
     Retention(Option<PartitionId>),
 }
@@ -71,6 +73,7 @@ impl Node {
                 Timer::Boot => self.write_boot_record(),
                 Timer::ExpireProducers => self.expire_producers(),
                 Timer::ExpireOffsets => self.expire_offsets(),
+                Timer::Clean => self.clean_next(),
                 Timer::Retention(after) => self.retain(after),
             }
         }

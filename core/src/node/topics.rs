@@ -44,7 +44,7 @@ impl Node {
     /// have partitions of it have those of one that is gone: they lose them in the same turn
     /// (report P24).
     pub(crate) fn append_creation(&mut self, plan: &TopicPlan) -> Result<(), Refused> {
-        self.txn.forget_partitions(|to| to.topic == plan.name);
+        self.txn.forget_partitions(&plan.name);
         self.append_metadata(plan.records.clone())
     }
 
@@ -136,7 +136,8 @@ impl Node {
         }
         let config = self.log_config(&topic.topic);
         let epoch = self.meta.leader_epoch();
-        self.store.create_log(id, &topic, config.segment_bytes);
+        let (segment_bytes, _) = self.segment_limits(&config);
+        self.store.create_log(id, &topic, segment_bytes);
         self.when_persisted(Completion::LogCreated { partition: id });
         let partition = topic.partition;
         let name = topic.topic.clone();
@@ -173,10 +174,10 @@ impl Node {
         let config = self.log_config(name);
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
-            self.store.set_segment_limits(id, config.segment_bytes, config.segment_ms);
             if let Some(partition) = self.partitions.get_mut(&id) {
                 partition.set_config(config.clone());
             }
+            self.set_segment_limits(id);
         }
     }
 

@@ -100,6 +100,12 @@ impl AbortedIndex {
         }
     }
 
+    /// Of the entries with a marker below `end` these are left.
+    pub(super) fn replace_below(&mut self, end: Offset, left: Vec<AbortedTxn>) {
+        let above = self.entries.split_off(self.entries.partition_point(|it| it.last_offset < end));
+        self.entries = left.into_iter().chain(above).collect();
+    }
+
     /// Entries with a marker below `offset` that were not handed out yet.
     pub(super) fn drain_below(&mut self, offset: Offset) -> Vec<AbortedTxn> {
         let from = self.entries.partition_point(|entry| entry.last_offset < self.drained);

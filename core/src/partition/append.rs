@@ -6,7 +6,7 @@ use super::producers::ProducerEntry;
 use super::undo::{ProducerUndo, TxnChange, Undo};
 use super::verification::{Guard, Verification, VerificationState};
 use super::{AbortedTxn, Partition, TimestampType, markers, records};
-use crate::batch::{BatchHeader, CheckedBatch, StoredBatch, control_batch};
+use crate::batch::{BatchHeader, CheckedBatch, StoredBatch, control_batch, recompressed};
 use crate::mark;
 use crate::types::{Decision, Marker, Offset, ProducerEpoch, ProducerId};
 
@@ -99,7 +99,8 @@ impl Partition {
             self.judge_transaction(header, entry, guard)?;
             self.judge_sequence(header, entry, origin)?;
         }
-        let new = self.place(now_ms, batch.clone())?;
+        let batch = self.in_topics_codec(batch)?;
+        let new = self.place(now_ms, batch)?;
         self.take_data(new.batch.header());
         Ok(Appended::New(new))
     }
@@ -181,6 +182,20 @@ impl Partition {
     #[must_use]
     pub fn verification(&self, producer_id: ProducerId) -> Option<&VerificationState> {
         self.verifications.get(producer_id)
+    }
+
+    /// The batch in the codec that the topic wants; its size is judged again, as in Kafka.
+    fn in_topics_codec(&self, batch: &CheckedBatch) -> Result<CheckedBatch, AppendError> {
+        match self.config.compression {
+            Some(codec) if batch.header().compression() != Some(codec) => {
+                mark!(BatchRecompressed);
+                let packed = recompressed(batch, codec).ok_or(AppendError::Recompression)?;
+                self.judge_size(packed.size())?;
+                self.judge_segment(packed.size())?;
+                Ok(packed)
+            }
+            _ => Ok(batch.clone()),
+        }
     }
 
     fn judge_size(&self, size: usize) -> Result<(), AppendError> {

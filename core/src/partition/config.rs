@@ -1,5 +1,6 @@
 //! The settings of a topic that its partitions' logs obey (Kafka's `LogConfig`).
 
+use crate::batch::Compression;
 pub use crate::batch::TimestampType;
 
 /// A topic's settings, as far as appends and reads look at them.
@@ -21,16 +22,26 @@ pub struct LogConfig {
     pub producer_id_expiration_ms: i64,
     /// `segment.bytes`: no append may be larger.
     pub segment_bytes: u32,
-    /// `segment.ms`: how far a segment's records may lie apart in time.
-    pub segment_ms: i64,
-    /// Whether `cleanup.policy` contains `delete`.
-    pub deleted: bool,
-    /// `retention.ms`; -1 keeps all.
-    pub retention_ms: i64,
-    /// `retention.bytes`; -1 keeps all.
-    pub retention_bytes: i64,
     /// Whether `cleanup.policy` contains `compact`, so that every record needs a key.
     pub compacted: bool,
+    /// `compression.type`; `None` keeps what the producer chose.
+    pub compression: Option<Compression>,
+    /// Whether `cleanup.policy` contains `delete`, so that retention applies.
+    pub deleted: bool,
+    /// `retention.ms`; negative for any age.
+    pub retention_ms: i64,
+    /// `retention.bytes`; negative for any size.
+    pub retention_bytes: i64,
+    /// `segment.ms`, and with compaction not more than `max.compaction.lag.ms`.
+    pub segment_ms: i64,
+    /// `delete.retention.ms`: how long tombstones and markers stay after they could go.
+    pub delete_retention_ms: i64,
+    /// `min.compaction.lag.ms`: how long a record is safe from compaction.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`: how long a record may wait for it.
+    pub max_compaction_lag_ms: i64,
+    /// `min.cleanable.dirty.ratio` in millionths.
+    pub min_cleanable_dirty_ppm: u32,
 }
 
 impl Default for LogConfig {
@@ -45,11 +56,16 @@ impl Default for LogConfig {
             verification_enabled: true,
             producer_id_expiration_ms: 86_400_000,
             segment_bytes: 1 << 30,
-            segment_ms: 604_800_000,
+            compacted: false,
+            compression: None,
             deleted: true,
             retention_ms: 604_800_000,
             retention_bytes: -1,
-            compacted: false,
+            segment_ms: 604_800_000,
+            delete_retention_ms: 86_400_000,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
+            min_cleanable_dirty_ppm: 500_000,
         }
     }
 }

@@ -84,6 +84,9 @@ pub enum AppendError {
         /// The newest epoch the partition knows.
         current: i32,
     },
+    /// The records could not be put into the codec of `compression.type`.
+    #[error("the records could not be compressed as the topic wants")]
+    Recompression,
     /// There are no offsets left.
     #[error("the log has no offsets left")]
     OffsetsExhausted,

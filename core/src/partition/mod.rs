@@ -10,6 +10,7 @@
 
 mod aborted_index;
 mod append;
+mod cleaning;
 mod config;
 mod describe;
 mod error;

@@ -94,6 +94,15 @@ impl Partition {
                 );
                 self.complete(header.producer_id, first, header.last_offset(), decision);
             }
+            // A marker that was cleaned stands for its producer's epoch; its transaction is gone.
+            None if header.is_control() && header.record_count == 0 => {
+                mark!(CleanedMarkerReplayed);
+                entry.add_marker(
+                    header.producer_epoch,
+                    entry.coordinator_epoch,
+                    header.max_timestamp,
+                );
+            }
             None if header.is_control() => return,
             None => {
                 self.add_data(&mut entry, header);

@@ -33,6 +33,11 @@ impl Cache {
         self.order.push_back((id, block.header.base_offset));
     }
 
+    /// A batch was taken out of its log.
+    pub(super) fn removed(&mut self, block: &Block) {
+        self.bytes = self.bytes.saturating_sub(block.size());
+    }
+
     /// A log goes, and its batches with it.
     pub(super) fn dropped(&mut self, log: &Log) {
         let bytes: u64 = log.cached.iter().map(|batch| cost(&batch.block)).sum();

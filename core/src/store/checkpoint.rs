@@ -294,6 +294,7 @@ impl Store {
         self.last_checkpoint = now;
         self.journal.checkpointed(checkpoint.sequence);
         checkpoint.stage = Stage::Tidy(0);
+        self.cleaning_checkpointed();
     }
 
     /// Takes note of what is durable, and removes snapshots that no checkpoint speaks of.
@@ -329,7 +330,8 @@ impl Store {
         if !self.stopping {
             return;
         }
-        if checkpoint.last && !self.has_changes() && !self.journal.is_busy() {
+        let last = checkpoint.last && self.cleaning.is_none();
+        if last && !self.has_changes() && !self.journal.is_busy() {
             self.events.push_back(StoreEvent::Stopped);
             self.stopping = false;
         } else {
@@ -341,6 +343,21 @@ impl Store {
 /// Whether a log's folder or segment files lack something below `end`.
 fn is_behind(log: &Log, end: Offset) -> bool {
     log.written_end() < end || !matches!(log.folder, Folder::Present { .. })
+}
+
+/// Writes a small file beside the old one, and renames it.
+pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
+    let source = FilePath::from(format!("{path}.tmp"));
+    // A longer one of an earlier try would leave its end.
+    ops.push_back(FileOp::Remove { path: source.clone() });
+    ops.push_back(FileOp::Write {
+        path: source.clone(),
+        position: 0,
+        data: alloc::vec![bytes],
+        sync: true,
+        lane: Lane::Data,
+    });
+    ops.push_back(FileOp::Rename { source, target: path });
 }
 
 /// Makes the checkpoint file durable.

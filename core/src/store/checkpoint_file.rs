@@ -1,6 +1,6 @@
 //! `verdict-checkpoint`: which part of every log is durable in its segments.
 //!
-//! Binary, big endian: magic "VDCP", version u16 = 1, CRC-32C u32 of everything after it, then the
+//! Binary, big endian: magic "VDCP", version u16 = 2, CRC-32C u32 of everything after it, then the
 //! fields in the order of [`Image`]. Written beside and renamed, so it is old or new, never mixed.
 
 use alloc::string::String;
@@ -13,8 +13,9 @@ use crate::types::{Offset, PartitionId, TopicId, TopicName};
 
 /// "VDCP".
 const MAGIC: u32 = 0x5644_4350;
-/// The only version there is.
-const VERSION: u16 = 1;
+/// What is written. Version 1 knew nothing of cleaning and of a segment's first timestamp.
+const VERSION: u16 = 2;
+const VERSION_MIN: u16 = 1;
 /// Bytes before the CRC's range.
 const HEADER_BYTES: usize = 10;
 
@@ -44,6 +45,10 @@ pub(super) struct LogImage {
     pub(super) snapshot: Option<SnapshotImage>,
     pub(super) leader_epochs: Vec<(i32, Offset)>,
     pub(super) segments: Vec<SegmentImage>,
+    /// Everything below was cleaned (Kafka: `cleaner-offset-checkpoint`).
+    pub(super) clean_end: Offset,
+    /// Holes that a cleaning left are below.
+    pub(super) cleaned_to: Offset,
 }
 
 /// The producer snapshot of a log.
@@ -63,6 +68,9 @@ pub(super) struct SegmentImage {
     pub(super) index: FileImage,
     pub(super) time: FileImage,
     pub(super) txn: FileImage,
+    pub(super) first_timestamp: i64,
+    /// A cleaning wrote it: its files are in their places, or still have the cleaning's names.
+    pub(super) cleaned: bool,
 }
 
 /// The file's bytes, of the logs' entries ([`LogImage::entry`]); an empty one is passed over.
@@ -107,14 +115,15 @@ impl Image {
         let magic = bytes.try_get_u32().ok()?;
         let version = bytes.try_get_u16().ok()?;
         let crc = bytes.try_get_u32().ok()?;
-        if magic != MAGIC || version != VERSION || crc32c::crc32c(bytes) != crc {
+        let known = (VERSION_MIN..=VERSION).contains(&version);
+        if magic != MAGIC || !known || crc32c::crc32c(bytes) != crc {
             return None;
         }
         let input = &mut bytes;
         let image = Self {
             generation: input.try_get_u64().ok()?,
             sequence: input.try_get_u64().ok()?,
-            logs: list(input, LogImage::decode)?,
+            logs: list(input, |input| LogImage::decode(input, version))?,
             removed: list(input, |input| {
                 Some((TopicId(input.try_get_u128().ok()?), String::from(text(input)?)))
             })?,
@@ -155,10 +164,14 @@ impl LogImage {
             put_file(out, segment.index);
             put_file(out, segment.time);
             put_file(out, segment.txn);
+            out.put_i64(segment.first_timestamp);
+            out.put_u8(u8::from(segment.cleaned));
         }
+        out.put_i64(self.clean_end);
+        out.put_i64(self.cleaned_to);
     }
 
-    fn decode(input: &mut &[u8]) -> Option<Self> {
+    fn decode(input: &mut &[u8], version: u16) -> Option<Self> {
         let topic_id = TopicId(input.try_get_u128().ok()?);
         let id = PartitionId { topic_id, partition: input.try_get_i32().ok()? };
         let topic = TopicName::from(text(input)?);
@@ -171,10 +184,12 @@ impl LogImage {
         let snapshot = (offset >= 0).then_some(SnapshotImage { offset, file });
         let leader_epochs =
             list(input, |input| Some((input.try_get_i32().ok()?, input.try_get_i64().ok()?)))?;
-        let segments = list(input, SegmentImage::decode)?;
+        let segments = list(input, |input| SegmentImage::decode(input, version))?;
         if segments.is_empty() {
             return None;
         }
+        let mut offset = || if version > 1 { input.try_get_i64().ok() } else { Some(0) };
+        let (clean_end, cleaned_to) = (offset()?, offset()?);
         Some(Self {
             id,
             topic,
@@ -185,6 +200,8 @@ impl LogImage {
             snapshot,
             leader_epochs,
             segments,
+            clean_end,
+            cleaned_to,
         })
     }
 }
@@ -200,11 +217,13 @@ impl SegmentImage {
             index: FileImage::default(),
             time: FileImage::default(),
             txn: FileImage::default(),
+            first_timestamp: -1,
+            cleaned: false,
         }
     }
 
-    fn decode(input: &mut &[u8]) -> Option<Self> {
-        Some(Self {
+    fn decode(input: &mut &[u8], version: u16) -> Option<Self> {
+        let mut image = Self {
             base: input.try_get_i64().ok()?,
             size: input.try_get_u64().ok()?,
             max_timestamp: input.try_get_i64().ok()?,
@@ -212,7 +231,14 @@ impl SegmentImage {
             index: file(input)?,
             time: file(input)?,
             txn: file(input)?,
-        })
+            first_timestamp: -1,
+            cleaned: false,
+        };
+        if version > 1 {
+            image.first_timestamp = input.try_get_i64().ok()?;
+            image.cleaned = input.try_get_u8().ok()? != 0;
+        }
+        Some(image)
     }
 }
 
@@ -277,7 +303,11 @@ mod tests {
                     index: file(8),
                     time: file(12),
                     txn: file(34),
+                    first_timestamp: 999,
+                    cleaned: true,
                 }],
+                clean_end: 7,
+                cleaned_to: 8,
             }],
             removed: alloc::vec![(TopicId(6), String::from("gone-0"))],
         }
@@ -287,11 +317,11 @@ mod tests {
     fn the_bytes_stay_as_they_are() {
         let bytes = image().encode();
         let hex: String = bytes.iter().map(|b| alloc::format!("{b:02x}")).collect();
-        let golden = "564443500001cbff8ddd0000000000000003000000000000004d0000000100000000000000000000\
+        let golden = "564443500002b139644f0000000000000003000000000000004d0000000100000000000000000000\
                       00000000000500000002000174000010000000000000000001000000000000000900000000000000\
                       0009000000300000c0de000000010000000400000000000000000000000100000000000000000000\
                       00000000012c00000000000003e80000000000000008000000080000c0de0000000c0000c0de0000\
-                      00220000c0de00000001000000000000000000000000000000060006676f6e652d30";
+                      00220000c0de00000000000003e7010000000000000007000000000000000800000001000000000000000000000000000000060006676f6e652d30";
         assert_eq!(hex, golden);
     }
 

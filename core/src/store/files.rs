@@ -16,8 +16,13 @@ pub(super) const CHECKPOINT: &str = "verdict-checkpoint";
 pub(super) const CHECKPOINT_TMP: &str = "verdict-checkpoint.tmp";
 /// Start offsets of leader epochs, in a partition's folder.
 pub(super) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
+/// Below which offset log cleaning may have left holes, in a partition's folder.
+pub(super) const CLEANED_TO: &str = "verdict-cleaned";
 /// A partition's topic id, in its folder.
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
+
+/// Behind the names of files that log cleaning writes, until they replace others.
+const CLEANED: &str = ".cleaned";
 
 /// A partition's folder.
 pub(super) fn folder(topic: &TopicPartition) -> String {
@@ -68,6 +73,16 @@ impl Kind {
         FilePath::from(format!("{folder}/{offset:020}{}", self.suffix()))
     }
 
+    /// Where the file of this kind is as long as a cleaning has not put it in its place.
+    pub(super) fn cleaned_path(self, folder: &str, offset: Offset) -> FilePath {
+        FilePath::from(format!("{folder}/{offset:020}{}{CLEANED}", self.suffix()))
+    }
+
+    /// The kind and offset of a [`Kind::cleaned_path`]'s name.
+    pub(super) fn parse_cleaned(name: &str) -> Option<(Self, Offset)> {
+        Self::parse(name.strip_suffix(CLEANED)?)
+    }
+
     /// The kind and offset of a file's name.
     pub(super) fn parse(name: &str) -> Option<(Self, Offset)> {
         let kind = Self::ALL.into_iter().find(|kind| name.ends_with(kind.suffix()))?;
@@ -111,6 +126,19 @@ pub(super) fn parse_partition_metadata(text: &[u8]) -> Option<TopicId> {
     Some(TopicId(id))
 }
 
+/// The text of [`CLEANED_TO`]: version, offset, and the CRC-32C of both lines.
+pub(super) fn cleaned_to(offset: Offset) -> String {
+    let lines = format!("0\n{offset}\n");
+    let crc = crc32c::crc32c(lines.as_bytes());
+    format!("{lines}{crc:08x}\n")
+}
+
+/// The offset in [`CLEANED_TO`]; `None` when it is damaged.
+pub(super) fn parse_cleaned_to(text: &[u8]) -> Option<Offset> {
+    let offset = core::str::from_utf8(text).ok()?.lines().nth(1)?.parse().ok()?;
+    (cleaned_to(offset).as_bytes() == text).then_some(offset)
+}
+
 /// The text of [`LEADER_EPOCHS`].
 pub(super) fn leader_epochs(epochs: &[(i32, Offset)]) -> String {
     let mut text = format!("0\n{}\n", epochs.len());
@@ -144,6 +172,12 @@ mod tests {
     fn file_names_carry_twenty_digits_and_come_back() {
         assert_eq!(Kind::Log.path("t-0", 42).as_str(), "t-0/00000000000000000042.log");
         assert_eq!(Kind::parse("00000000000000000042.timeindex"), Some((Kind::TimeIndex, 42)));
+        assert_eq!(
+            Kind::Log.cleaned_path("t-0", 42).as_str(),
+            "t-0/00000000000000000042.log.cleaned"
+        );
+        assert_eq!(Kind::parse_cleaned("00000000000000000042.log.cleaned"), Some((Kind::Log, 42)));
+        assert_eq!(Kind::parse_cleaned("00000000000000000042.log"), None);
         for other in ["42.log", "0000000000000000004x.log", PARTITION_METADATA, ""] {
             assert_eq!(Kind::parse(other), None, "{other}");
         }
@@ -165,6 +199,16 @@ mod tests {
             assert_eq!(parse_partition_metadata(partition_metadata(id).as_bytes()), Some(id));
         }
         assert_eq!(parse_partition_metadata(b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ"), None);
+    }
+
+    #[test]
+    fn the_offset_below_which_holes_may_be_is_believed_only_as_it_was_written() {
+        let text = cleaned_to(83);
+        assert_eq!(text, "0\n83\n2e27c8af\n");
+        assert_eq!(parse_cleaned_to(text.as_bytes()), Some(83));
+        for damaged in ["", "0\n83\n", "0\n93\n2e27c8af\n", "1\n83\n2e27c8af\n"] {
+            assert_eq!(parse_cleaned_to(damaged.as_bytes()), None, "{damaged:?}");
+        }
     }
 
     #[test]

@@ -347,10 +347,10 @@ mod tests {
         let head = "0100000000000000000000000000000a0b000000070000000000000028";
         let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
         assert_eq!(&hex[..58], head);
-        // A batch of one record of eight bytes is 69 long, and as it goes into the segment.
-        assert_eq!(&hex[58..66], "00000045");
-        assert_eq!(&hex[66..90], "000000000000002800000039");
-        assert_eq!(bytes.len(), 33 + 0x45);
+        // A batch of one record of sixteen bytes is 77 long, and as it goes into the segment.
+        assert_eq!(&hex[58..66], "0000004d");
+        assert_eq!(&hex[66..90], "000000000000002800000041");
+        assert_eq!(bytes.len(), 33 + 0x4d);
     }
 
     #[test]

@@ -73,6 +73,15 @@ pub(super) struct Log {
     pub(super) entry: Bytes,
     /// Its bytes on disk are damaged: nothing of it is served.
     pub(super) offline: bool,
+    /// Everything below was cleaned.
+    pub(super) clean_end: Offset,
+    /// Cleanings may have left holes below; there are none from here on. At or above
+    /// [`Log::clean_end`].
+    pub(super) cleaned_to: Offset,
+    /// How often its files were replaced: a read that began before is to begin again.
+    pub(super) replaced: u32,
+    /// Cleaning found a batch that it cannot read, and leaves the log alone in this life.
+    pub(super) uncleanable: bool,
 }
 
 impl Log {
@@ -100,6 +109,10 @@ impl Log {
             leader_epochs: Vec::new(),
             entry: Bytes::new(),
             offline: false,
+            clean_end: 0,
+            cleaned_to: 0,
+            replaced: 0,
+            uncleanable: false,
         }
     }
 
@@ -128,14 +141,24 @@ impl Log {
         full
     }
 
-    /// Moves the log's start and returns the segments that lie wholly below it.
+    /// Moves the log's start and returns the segments that lie wholly below it. When nothing is
+    /// left, the last one is closed, so that it can go too.
     pub(super) fn move_start(&mut self, offset: Offset) -> Vec<Segment> {
         self.log_start = self.log_start.max(offset.min(self.log_end));
         let start = self.log_start;
+        if start == self.log_end && self.active().size > 0 {
+            self.active_mut().index_time();
+            self.segments.push(Segment::new(start));
+        }
         let mut below = self.segments.windows(2).take_while(|pair| pair[1].base <= start).count();
         // What is not written yet stays until it is, so that writes keep their order.
         if let Some(unwritten) = self.first_unwritten().map(|batch| batch.segment) {
             below = below.min(self.segments.partition_point(|segment| segment.base < unwritten));
+        }
+        // What a cleaning is putting in its place stays until it is there.
+        let aside = self.segments.iter().position(|segment| segment.cleaned);
+        if aside.is_some_and(|aside| aside < below) {
+            below = 0;
         }
         self.segments.drain(..below).collect()
     }
@@ -233,8 +256,12 @@ impl Log {
                     index: segment.index.image(),
                     time: segment.time.image(),
                     txn: segment.txn.image(),
+                    first_timestamp: segment.first_timestamp,
+                    cleaned: segment.cleaned,
                 })
                 .collect(),
+            clean_end: self.clean_end,
+            cleaned_to: self.cleaned_to,
         }
     }
 

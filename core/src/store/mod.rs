@@ -23,6 +23,7 @@ mod block;
 mod cache;
 mod checkpoint;
 mod checkpoint_file;
+mod cleaning;
 mod files;
 mod frame;
 pub mod fuzz;
@@ -50,6 +51,8 @@ use bytes::Bytes;
 use self::block::Block;
 use self::cache::Cache;
 use self::checkpoint::Checkpoint;
+pub use self::cleaning::Cleanable;
+use self::cleaning::Cleaning;
 use self::frame::Entry;
 use self::journal::Journal;
 use self::log::Log;
@@ -58,6 +61,7 @@ pub use self::recovered::{BatchSummary, RecoveredLog, summary_of};
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
+use crate::clean::Job;
 use crate::io::{FileError, FileOp, FilePath, FileResult, Lane, Ticket};
 use crate::mark;
 use crate::partition::AbortedTxn;
@@ -152,6 +156,9 @@ pub enum StorageError {
     /// There is no such log.
     #[error("no such log")]
     UnknownLog,
+    /// What is there begins further up: its deletion is under way.
+    #[error("the records are being deleted")]
+    BelowLogStart,
 }
 
 impl From<FileError> for StorageError {
@@ -200,6 +207,23 @@ pub enum StoreEvent {
         /// The log.
         id: PartitionId,
     },
+    /// A log's segments below `end` were replaced. Of the aborted transactions with a marker below
+    /// it these are left; what is read from here on has no others.
+    LogCleaned {
+        /// Which.
+        id: PartitionId,
+        /// End of what was replaced.
+        end: Offset,
+        /// Ascending by marker.
+        aborted: Vec<AbortedTxn>,
+    },
+    /// A cleaning is over; another may begin.
+    CleaningEnded {
+        /// Whose.
+        id: PartitionId,
+        /// Whether it came to its end.
+        done: bool,
+    },
     /// The last checkpoint is durable; nothing is in flight.
     Stopped,
     /// Something must not go on: a failed sync (every append fails from here on), or damage.
@@ -234,9 +258,13 @@ enum Purpose {
     Journal,
     Writeback(PartitionId),
     Removal,
+    /// Of the cleaning with this number.
+    Cleaning(u64),
     Read(ReadId),
     Checkpoint,
     Recovery,
+    /// Nobody waits for it.
+    Tidy,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -284,6 +312,11 @@ pub struct Store {
     /// When failed writes are tried again.
     retry_at: Option<Timestamp>,
     last_error: StorageError,
+    cleaning: Option<alloc::boxed::Box<Cleaning>>,
+    cleanings: u64,
+    /// A checkpoint of this life is durable, so that none speaks of cleanings of an earlier one.
+    may_clean: bool,
+    jobs: VecDeque<(Ticket, Job)>,
     stopping: bool,
     faulted: bool,
     next_ticket: u64,
@@ -319,6 +352,10 @@ impl Store {
             last_checkpoint: Timestamp::default(),
             retry_at: None,
             last_error: StorageError::Io,
+            cleaning: None,
+            cleanings: 0,
+            may_clean: false,
+            jobs: VecDeque::new(),
             stopping: false,
             faulted: false,
             next_ticket: 1,
@@ -506,10 +543,11 @@ impl Store {
             Some(Purpose::Journal) => self.journal_done(&result),
             Some(Purpose::Writeback(id)) => self.write_done(now.at, id, &result),
             Some(Purpose::Removal) => self.removal_done(now.at, &result),
+            Some(Purpose::Cleaning(number)) => self.cleaning_op_done(now.at, number, result),
             Some(Purpose::Read(id)) => self.read_done(id, result),
             Some(Purpose::Checkpoint) => self.checkpoint_op_done(now.at, ticket, &result),
             Some(Purpose::Recovery) => self.recovery_answer(now.at, result),
-            None => {}
+            Some(Purpose::Tidy) | None => {}
         }
         self.pump();
     }
@@ -557,6 +595,7 @@ impl Store {
     fn pump(&mut self) {
         self.write_back();
         self.run_checkpoint();
+        self.run_cleaning();
         let stalled = self.journal.is_stalled();
         if stalled {
             mark!(JournalStalled);
@@ -606,6 +645,8 @@ impl Store {
                 self.cache.added(id, &block);
                 if log.append(block, self.config.index_interval_bytes) {
                     mark!(SegmentRolled);
+                    // A cleaning and the log's start wait for a closed segment's end.
+                    self.write_now(id);
                 }
                 self.dirty.insert(id);
                 self.want_write(id);
@@ -652,6 +693,7 @@ impl Store {
     fn drop_log(&mut self, id: PartitionId) {
         let Some(log) = self.logs.remove(&id) else { return };
         self.cache.dropped(&log);
+        self.cleaning_lost_log(id);
         self.dirty.remove(&id);
         if let Some(checkpoint) = &mut self.checkpoint {
             checkpoint.forget(id);
@@ -672,6 +714,7 @@ impl Store {
         mark!(StoreSyncFailed);
         self.faulted = true;
         self.checkpoint = None;
+        self.cleaning = None;
         self.journal.fault(StorageError::Faulted);
         self.report_failed_turns();
         self.events.push_back(StoreEvent::Fault(reason));

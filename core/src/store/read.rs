@@ -39,6 +39,8 @@ pub(super) struct PendingRead {
     length: u64,
     /// Bytes the file had for sure when the read was emitted.
     end: u64,
+    /// [`Log::replaced`] when the read was emitted.
+    replaced: u32,
 }
 
 impl PendingRead {
@@ -70,6 +72,10 @@ impl Store {
         if offset >= bound {
             return ReadOutcome::Ready(Vec::new());
         }
+        if offset < log.log_start {
+            mark!(ReadBelowLogStart);
+            return ReadOutcome::Error(StorageError::BelowLogStart);
+        }
         let wanted = Wanted { offset, bound, max_bytes, at_least_one };
         if let Some(from) = log.cached_from(offset) {
             return ReadOutcome::Ready(from_memory(&log.cached, from, wanted));
@@ -82,7 +88,8 @@ impl Store {
         let read_id = ReadId(self.next_read);
         self.next_read += 1;
         mark!(ReadFromFile);
-        self.emit_read(read_id, PendingRead { id, wanted, segment, position, length, end: 0 });
+        let read = PendingRead { id, wanted, segment, position, length, end: 0, replaced: 0 };
+        self.emit_read(read_id, read);
         ReadOutcome::Pending(read_id)
     }
 
@@ -126,10 +133,14 @@ impl Store {
         let Some(log) = self.logs.get(&read.id) else {
             return self.end_read(read_id, Err(StorageError::UnknownLog));
         };
-        let written = log.segments.iter().find(|s| s.base == read.segment).map(|s| s.written);
-        read.end = written.unwrap_or(0);
+        let segment = log.segments.iter().find(|s| s.base == read.segment);
+        read.end = segment.map_or(0, |segment| segment.written);
+        read.replaced = log.replaced;
         let op = FileOp::Read {
-            path: Kind::Log.path(&log.folder_name, read.segment),
+            path: segment.map_or_else(
+                || Kind::Log.path(&log.folder_name, read.segment),
+                |segment| segment.log_path(&log.folder_name),
+            ),
             position: read.position,
             length: u32::try_from(read.length).unwrap_or(u32::MAX),
         };
@@ -144,6 +155,19 @@ impl Store {
     /// Bytes of a segment have come.
     pub(super) fn read_done(&mut self, read_id: ReadId, result: FileResult) {
         let Some(mut read) = self.reads.remove(&read_id) else { return };
+        if let Some(log) = self.logs.get(&read.id)
+            && log.replaced != read.replaced
+            && let Some((segment, position)) = place(log, read.wanted.offset)
+        {
+            // The file is another one by now; what was read is of neither use nor harm.
+            mark!(ReadBegunAgain);
+            (read.segment, read.position) = (segment, position);
+            return self.emit_read(read_id, read);
+        }
+        if self.logs.get(&read.id).is_some_and(|log| read.wanted.offset < log.log_start) {
+            mark!(ReadBelowLogStart);
+            return self.end_read(read_id, Err(StorageError::BelowLogStart));
+        }
         let bytes = match result {
             Ok(FileOutcome::Bytes(bytes)) => bytes,
             Ok(_) => return self.end_read(read_id, Err(StorageError::Io)),

@@ -109,6 +109,8 @@ impl RecoverLog {
             log.segment_bytes = image.segment_bytes;
             log.log_start = image.log_start;
             log.log_end = image.log_end;
+            log.clean_end = image.clean_end;
+            log.cleaned_to = image.cleaned_to;
             log.leader_epochs.clone_from(&image.leader_epochs);
         }
         Self {
@@ -145,11 +147,7 @@ impl RecoverLog {
                 self.scan(script, config, segment, position, need)?;
             }
             Step::Cut { segment, position } => {
-                let path = Kind::Log.path(&self.folder, self.log.segments[segment].base);
-                script.run(|script| script.ask(FileOp::Truncate { path, length: position }))?;
-                mark!(RecoverySegmentCut);
-                self.sizes[segment] = position;
-                self.step = Step::Scan { segment, position, need: 0 };
+                self.cut(script, segment, position)?;
             }
             Step::End => return Ok(Some(self.end())),
         }
@@ -162,10 +160,23 @@ impl RecoverLog {
         let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
         let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
         let folder = self.folder.as_str();
-        let (names, bases, sizes, snapshots, epochs) = script.run(|script| {
-            let names: BTreeSet<String> = script.list(folder)?.into_iter().collect();
+        let (names, bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
+            let mut replaced = false;
+            for name in script.list(folder)? {
+                if let Some((kind, offset)) = Kind::parse_cleaned(&name) {
+                    let images = images.as_deref().unwrap_or_default();
+                    let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
+                    replaced |= wanted;
+                    end_cleaning(script, kind, folder, offset, wanted)?;
+                }
+            }
+            if replaced {
+                mark!(RecoveryCleaningEnded);
+                script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
+            }
+            let names: BTreeSet<String> = script.list(folder)?.into_iter().collect();
             for name in &names {
                 let Some((kind, offset)) = Kind::parse(name) else { continue };
                 let stray = match (&images, kind) {
@@ -187,12 +198,14 @@ impl RecoverLog {
                     sizes.push(script.length(&Kind::Log.path(folder, *base))?.unwrap_or(0));
                 }
             }
-            let mut epochs = None;
+            let (mut epochs, mut cleaned_to) = (None, None);
             if images.is_none() {
                 let path = files::in_folder(folder, files::LEADER_EPOCHS);
                 epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
+                let path = files::in_folder(folder, files::CLEANED_TO);
+                cleaned_to = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
             }
-            Ok((names, bases, sizes, snapshots, epochs))
+            Ok((names, bases, sizes, snapshots, epochs, cleaned_to))
         })?;
         self.names = names;
         self.log.snapshots = snapshots;
@@ -209,6 +222,8 @@ impl RecoverLog {
         }
         self.log.leader_epochs =
             epochs.and_then(|text| files::parse_leader_epochs(&text)).unwrap_or_default();
+        self.log.cleaned_to =
+            cleaned_to.and_then(|text| files::parse_cleaned_to(&text)).unwrap_or(0);
         if let Some(base) = bases.first() {
             self.log.segments = bases.iter().map(|base| Segment::new(*base)).collect();
             self.log.log_start = *base;
@@ -326,13 +341,13 @@ impl RecoverLog {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let mut bytes = script.run(|script| script.read(&path, position, length))?;
         let whole = bytes.len() as u64 >= u64::from(length);
-        let mut lowest = self.tail.last().map_or(segment.base, |last| {
-            last.header.last_offset().saturating_add(1).max(segment.base)
-        });
+        let mut lowest = end_of(&self.tail).unwrap_or(segment.base);
+        let cleaned_to = self.log.cleaned_to;
+        let known = self.plan.image.is_some();
         let mut next = position;
         let stop = loop {
             match Block::split_from(&mut bytes) {
-                Ok(block) if block.header.base_offset >= lowest => {
+                Ok(block) if follows(block.header.base_offset, lowest, cleaned_to, known) => {
                     lowest = block.end();
                     segment.add(&block.header, block.size(), config.index_interval_bytes);
                     self.tail.push(summary(&block));
@@ -360,15 +375,56 @@ impl RecoverLog {
         Ok(())
     }
 
-    /// Cuts the last segment of a log without checkpoint; anything else is damage.
+    /// Cuts a log without checkpoint where the journal goes on, or in its last segment; anything
+    /// else is damage.
     fn bad_batch(&mut self, at: usize, position: u64) {
         let base = self.log.segments[at].base;
-        if self.plan.image.is_some() || at + 1 < self.log.segments.len() {
+        let end = end_of(&self.tail).unwrap_or(base);
+        let journal = self.plan.entries.iter().find_map(|entry| match entry {
+            Entry::Append { block, .. } => Some(block.header.base_offset),
+            _ => None,
+        });
+        // Segments that were not synced are lost in any order, and what was written behind them is
+        // there. The journal has all of it.
+        let continued = journal.is_some_and(|offset| offset <= end);
+        let is_last = at + 1 == self.log.segments.len() && (position > 0 || base == end);
+        if self.plan.image.is_some() || !(continued || is_last) {
             self.damage = Some(format!("segment {base} is damaged at byte {position}"));
             self.step = Step::End;
         } else {
+            if !is_last {
+                mark!(RecoveryHoleRefilled);
+            }
             self.step = Step::Cut { segment: at, position };
         }
+    }
+
+    /// Shortens a log to what was read of it.
+    fn cut(&mut self, script: &mut Script, at: usize, position: u64) -> Result<(), Stop> {
+        let keeps = at == 0 || position > 0;
+        let kept = at + usize::from(keeps);
+        let (folder, segments) = (self.folder.as_str(), &self.log.segments);
+        script.run(|script| {
+            // From the end, so that a crash leaves no hole that was not there.
+            for segment in segments[kept..].iter().rev() {
+                for kind in SEGMENT_KINDS {
+                    script.ask(FileOp::Remove { path: kind.path(folder, segment.base) })?;
+                }
+            }
+            if keeps {
+                let path = Kind::Log.path(folder, segments[at].base);
+                script.ask(FileOp::Truncate { path, length: position })?;
+            }
+            Ok(())
+        })?;
+        mark!(RecoverySegmentCut);
+        self.log.segments.truncate(kept);
+        self.sizes.truncate(kept);
+        if let Some(size) = self.sizes.get_mut(at) {
+            *size = position;
+        }
+        self.step = Step::Scan { segment: at, position, need: 0 };
+        Ok(())
     }
 
     fn end(&mut self) -> LogEnd {
@@ -408,6 +464,17 @@ impl RecoverLog {
     }
 }
 
+/// Where the batches that were read end.
+fn end_of(tail: &[BatchSummary]) -> Option<Offset> {
+    tail.last().map(|last| last.header.last_offset().saturating_add(1))
+}
+
+/// Whether a batch at `base` may be the next one. Without a checkpoint nobody knows which segments
+/// there were: a hole that no cleaning left is what is missing of them.
+const fn follows(base: Offset, expected: Offset, cleaned_to: Offset, known: bool) -> bool {
+    base == expected || (base > expected && (known || base < cleaned_to))
+}
+
 /// The segments of a checkpoint that are not wholly below the log's start; the files of the others
 /// may be gone already. When all are, an empty one where the checkpoint's records end.
 fn live_segments(image: &LogImage, start: Offset) -> Vec<SegmentImage> {
@@ -432,10 +499,28 @@ fn restore(log: &mut Log, image: &LogImage) {
             segment.durable = image.size;
             segment.max_timestamp = image.max_timestamp;
             segment.max_timestamp_offset = image.max_timestamp_offset;
+            segment.first_timestamp = image.first_timestamp;
             segment
         })
         .collect();
     log.snapshot = None;
+}
+
+/// A file that a cleaning wrote: takes its place when the checkpoint knows of it, else it goes.
+fn end_cleaning(
+    script: &mut Script,
+    kind: Kind,
+    folder: &str,
+    offset: Offset,
+    wanted: bool,
+) -> Result<(), Stop> {
+    let source = kind.cleaned_path(folder, offset);
+    script.ask(if wanted {
+        FileOp::Rename { source, target: kind.path(folder, offset) }
+    } else {
+        FileOp::Remove { path: source }
+    })?;
+    Ok(())
 }
 
 struct LoadedSegment {
@@ -477,13 +562,15 @@ fn load_segment(
     let (index, time, txn) = (next(), next(), next());
     let (indexed, txn_good) = (index.is_some() && time.is_some(), txn.is_some());
     let segment = Segment {
-        first_timestamp: None,
         base: image.base,
         size: image.size,
         written: image.size,
         durable: image.size,
         max_timestamp: image.max_timestamp,
         max_timestamp_offset: image.max_timestamp_offset,
+        first_timestamp: image.first_timestamp,
+        cleaned: false,
+        aside: false,
         index: index.unwrap_or_default(),
         time: time.unwrap_or_default(),
         txn: txn.unwrap_or_default(),

@@ -12,7 +12,9 @@ use alloc::vec::Vec;
 use bytes::{Buf, BufMut};
 
 use super::AbortedTxn;
+use super::files::Kind;
 use crate::batch::BatchHeader;
+use crate::io::FilePath;
 use crate::types::Offset;
 
 /// Bytes of an entry of `.index`.
@@ -75,12 +77,17 @@ pub(super) struct Segment {
     pub(super) written: u64,
     /// Bytes of those that a sync covered.
     pub(super) durable: u64,
-    /// Largest timestamp of the first batch added since the start, in ms; `None` when there is none.
-    pub(super) first_timestamp: Option<i64>,
     /// Largest record timestamp in ms, -1 when there is none.
     pub(super) max_timestamp: i64,
     /// Last offset of the first batch that has it.
     pub(super) max_timestamp_offset: Offset,
+    /// Largest timestamp of the first batch in ms, -1 when there is none: what its age counts from.
+    pub(super) first_timestamp: i64,
+    /// Written by a cleaning whose files may not be in their places yet, as far as a checkpoint
+    /// knows.
+    pub(super) cleaned: bool,
+    /// Readers find it under the cleaning's name.
+    pub(super) aside: bool,
     pub(super) index: IndexFile,
     pub(super) time: IndexFile,
     pub(super) txn: IndexFile,
@@ -94,13 +101,32 @@ impl Segment {
             size: 0,
             written: 0,
             durable: 0,
-            first_timestamp: None,
             max_timestamp: -1,
             max_timestamp_offset: -1,
+            first_timestamp: -1,
+            cleaned: false,
+            aside: false,
             index: IndexFile::default(),
             time: IndexFile::default(),
             txn: IndexFile::default(),
         }
+    }
+
+    /// Where its log file is.
+    pub(super) fn log_path(&self, folder: &str) -> FilePath {
+        if self.aside {
+            Kind::Log.cleaned_path(folder, self.base)
+        } else {
+            Kind::Log.path(folder, self.base)
+        }
+    }
+
+    /// Whether a batch has to go to a new segment because this one is too old: by what their
+    /// timestamps say, as in Apache Kafka (`LogSegment.shouldRoll`).
+    pub(super) fn is_too_old_for(&self, max_timestamp: i64, segment_ms: i64) -> bool {
+        self.size > 0
+            && self.first_timestamp >= 0
+            && max_timestamp.saturating_sub(self.first_timestamp) > segment_ms
     }
 
     /// Whether a batch has to go to a new segment.
@@ -110,19 +136,13 @@ impl Segment {
         self.size > 0 && (too_big || too_far || self.size > i32::MAX as u64)
     }
 
-    /// Whether a batch with that largest timestamp is too far from the first one in time. As
-    /// `LogSegment.timeWaitedForRoll`, it is the records' time that counts, not the clock's: the
-    /// same log has the same segments.
-    pub(super) fn is_too_old_for(&self, timestamp: i64, segment_ms: i64) -> bool {
-        let first = self.first_timestamp.filter(|first| self.size > 0 && *first >= 0);
-        first.is_some_and(|first| timestamp.saturating_sub(first) > segment_ms)
-    }
-
     /// Adds a batch at the end and returns its position.
     pub(super) fn add(&mut self, header: &BatchHeader, size: u64, interval: u32) -> u64 {
         let position = self.size;
         let last_offset = header.last_offset();
-        self.first_timestamp.get_or_insert(header.max_timestamp);
+        if self.size == 0 {
+            self.first_timestamp = header.max_timestamp;
+        }
         if header.max_timestamp > self.max_timestamp {
             self.max_timestamp = header.max_timestamp;
             self.max_timestamp_offset = last_offset;

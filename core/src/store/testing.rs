@@ -23,7 +23,9 @@ pub(super) fn batch_at(base_offset: Offset, records: i32, value: &[u8], ms: i64)
         let mut record = BytesMut::new();
         record.put_slice(&[0, 0]);
         put_varint(&mut record, i64::from(delta));
-        put_varint(&mut record, -1);
+        // A key of its own, so that cleaning leaves it.
+        put_varint(&mut record, 8);
+        record.put_i64(base_offset + i64::from(delta));
         put_varint(&mut record, value.len() as i64);
         record.put_slice(value);
         record.put_u8(0);

@@ -17,29 +17,51 @@ use super::shard::Pending;
 use super::{TransactionalId, TxnCoordinator, records};
 use crate::mark;
 use crate::time::Now;
-use crate::types::TopicPartition;
+use crate::types::{TopicName, TopicPartition};
 
 impl TxnCoordinator {
     /// Takes partitions of an older topic out of every transaction. To be called in the turn that
     /// writes the creation of a topic of the same name.
-    pub fn forget_partitions(&mut self, gone: impl Fn(&TopicPartition) -> bool) {
-        let mut found: Vec<(i32, TransactionalId, Vec<TopicPartition>)> = Vec::new();
-        for (partition, shard) in &mut self.shards {
-            for (id, entry) in shard.busy() {
-                let pending = match &entry.pending {
-                    Some(Pending::Appending { target, .. }) => Some(&target.partitions),
-                    _ => None,
-                };
-                let all = entry.metadata.partitions.iter().chain(pending.into_iter().flatten());
-                let mut missing: Vec<_> = all.filter(|to| gone(to)).cloned().collect();
-                missing.sort();
-                missing.dedup();
-                if !missing.is_empty() {
-                    found.push((*partition, id.clone(), missing));
-                }
+    pub fn forget_partitions(&mut self, topic: &TopicName) {
+        let partitions: Vec<i32> = self.shards.keys().copied().collect();
+        for partition in partitions {
+            let Some(shard) = self.shards.get_mut(&partition) else { continue };
+            if shard.loading {
+                // What was read so far may be older than what is in force: nothing is to be
+                // written of it.
+                mark!(TxnPartitionGoneWhileLoading);
+                shard.recreated.insert(topic.clone());
+            } else {
+                self.forget_in(partition, topic);
             }
         }
-        for (partition, id, missing) in found {
+    }
+
+    /// A partition was loaded: what it has of topics that were created meanwhile is of older ones.
+    pub(super) fn forget_recreated(&mut self, partition: i32) {
+        let Some(shard) = self.shards.get_mut(&partition) else { return };
+        for topic in core::mem::take(&mut shard.recreated) {
+            self.forget_in(partition, &topic);
+        }
+    }
+
+    fn forget_in(&mut self, partition: i32, topic: &TopicName) {
+        let Some(shard) = self.shards.get_mut(&partition) else { return };
+        let mut found: Vec<(TransactionalId, Vec<TopicPartition>)> = Vec::new();
+        for (id, entry) in shard.busy() {
+            let pending = match &entry.pending {
+                Some(Pending::Appending { target, .. }) => Some(&target.partitions),
+                _ => None,
+            };
+            let all = entry.metadata.partitions.iter().chain(pending.into_iter().flatten());
+            let mut missing: Vec<_> = all.filter(|to| to.topic == *topic).cloned().collect();
+            missing.sort();
+            missing.dedup();
+            if !missing.is_empty() {
+                found.push((id.clone(), missing));
+            }
+        }
+        for (id, missing) in found {
             mark!(TxnPartitionGone);
             self.forget(partition, &id, missing);
         }

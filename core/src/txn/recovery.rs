@@ -63,6 +63,8 @@ impl TxnCoordinator {
             return;
         };
         shard.loading = false;
+        self.forget_recreated(partition);
+        let Some(shard) = self.shards.get(&partition) else { return };
         let decided: Vec<(TransactionalId, _)> = shard
             .entries()
             .filter(|(_, entry)| entry.metadata.state.is_prepared())

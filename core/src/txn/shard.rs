@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use super::AppendId;
 use super::MarkerToken;
 use super::metadata::Metadata;
-use crate::types::TopicPartition;
+use crate::types::{TopicName, TopicPartition};
 
 /// A transition that was begun and is not persisted yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,8 @@ pub(crate) struct Shard {
     /// Which load of this node it is; told apart even if the leader epoch is the same.
     pub(crate) generation: u64,
     pub(crate) loading: bool,
+    /// Topics that were created while it is loading.
+    pub(super) recreated: BTreeSet<TopicName>,
     entries: BTreeMap<Arc<str>, Entry>,
     /// Open transactions by the wall clock time they are due at.
     deadlines: BTreeSet<(i64, Arc<str>)>,
@@ -56,6 +58,7 @@ impl Shard {
             coordinator_epoch,
             generation,
             loading: true,
+            recreated: BTreeSet::new(),
             entries: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             idle: BTreeSet::new(),

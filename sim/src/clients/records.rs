@@ -3,6 +3,8 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use verdict_core::batch::Screened;
 
+use crate::history::{is_tombstone, key_of};
+
 /// Who writes a batch, and from which sequence on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Writer {
@@ -19,17 +21,27 @@ pub(super) fn batch(writer: Writer, timestamp_ms: i64, apps: &[u64]) -> Bytes {
 
 /// The same, every value longer by so many bytes.
 pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize) -> Bytes {
-    let mut records = BytesMut::with_capacity(apps.len() * 16);
+    let mut records = BytesMut::with_capacity(apps.len() * 24);
     for (delta, &app) in (0_i64..).zip(apps) {
-        let mut record = BytesMut::with_capacity(16);
+        let mut record = BytesMut::with_capacity(24);
         record.put_u8(0);
         varint(&mut record, 0);
         varint(&mut record, delta);
-        varint(&mut record, -1);
-        varint(&mut record, 8 + pad as i64);
-        record.put_u64(app);
-        record.put_bytes(0x5a, pad);
-        varint(&mut record, 0);
+        varint(&mut record, 8);
+        record.put_u64(key_of(app));
+        if is_tombstone(app) {
+            varint(&mut record, -1);
+            varint(&mut record, 1);
+            varint(&mut record, 0);
+            varint(&mut record, 8 + pad as i64);
+            record.put_u64(app);
+            record.put_bytes(0x5a, pad);
+        } else {
+            varint(&mut record, 8 + pad as i64);
+            record.put_u64(app);
+            record.put_bytes(0x5a, pad);
+            varint(&mut record, 0);
+        }
         varint(&mut records, record.len() as i64);
         records.extend_from_slice(&record);
     }
@@ -75,12 +87,12 @@ mod tests {
     #[test]
     fn what_is_encoded_is_read_back() {
         let writer = Writer { pid: 7, epoch: 2, sequence: 40, transactional: true };
-        let batches = parse_batches(batch(writer, 1_000, &[11, 12, 13])).expect("a good batch");
+        let batches = parse_batches(batch(writer, 1_000, &[11, 13, 14])).expect("a good batch");
         assert_eq!(batches.len(), 1);
         let read = &batches[0];
         assert_eq!((read.base, read.last, read.pid, read.epoch), (0, 2, 7, 2));
         assert_eq!((read.sequence, read.kind), (40, BatchKind::Transactional));
-        assert_eq!(read.apps, [11, 12, 13]);
+        assert_eq!(read.apps, [11, 13, 14]);
     }
 
     #[test]

@@ -44,6 +44,31 @@ pub struct Batch {
     pub coordinator_epoch: i32,
     /// The application ids of the records, in order.
     pub apps: Vec<u64>,
+    /// Offsets of the records counted from `base`; empty when they are 0, 1, 2 and so on to the
+    /// last offset: log cleaning took nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deltas: Vec<i64>,
+}
+
+impl Batch {
+    /// What stays of a batch whatever is cleaned: producer, epoch, sequence, kind.
+    #[must_use]
+    pub const fn identity(&self) -> (i64, i16, i32, BatchKind) {
+        (self.pid, self.epoch, self.sequence, self.kind)
+    }
+
+    /// Whether it is what cleaning left of a marker.
+    #[must_use]
+    pub const fn is_emptied_marker(&self) -> bool {
+        self.pid < 0 && self.apps.is_empty()
+    }
+
+    /// Offset and application id of every record.
+    pub fn records(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+        (0_i64..).zip(&self.apps).enumerate().map(|(at, (dense, &app))| {
+            (self.base + self.deltas.get(at).copied().unwrap_or(dense), app)
+        })
+    }
 }
 
 const HEADER: usize = 61;
@@ -87,11 +112,18 @@ fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
         kind: if attributes & 0x10 != 0 { BatchKind::Transactional } else { BatchKind::Plain },
         coordinator_epoch: -1,
         apps: Vec::with_capacity(usize::try_from(count).ok()?.min(bytes.len())),
+        deltas: Vec::new(),
     };
+    if count == 0 && attributes & 0x20 != 0 {
+        // What cleaning has left of a marker whose transaction is gone: it says nothing any more.
+        batch.pid = -1;
+        batch.kind = BatchKind::Plain;
+    }
     for _ in 0..count {
-        let (key, value) = parse_record(&mut bytes)?;
+        let (delta, key, value) = parse_record(&mut bytes)?;
         if attributes & 0x20 == 0 {
             batch.apps.push(u64::from_be_bytes(value.get(..8)?.try_into().ok()?));
+            batch.deltas.push(delta);
             continue;
         }
         batch.kind = match key.get(2..4)? {
@@ -101,10 +133,14 @@ fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
         };
         batch.coordinator_epoch = i32::from_be_bytes(value.get(2..6)?.try_into().ok()?);
     }
+    if batch.deltas.iter().copied().eq(0..=last - base) {
+        batch.deltas = Vec::new();
+    }
     Some(batch)
 }
 
-fn parse_record(bytes: &mut Bytes) -> Option<(Bytes, Bytes)> {
+/// Offset delta, key, and the value or, of a tombstone, the value of its header.
+fn parse_record(bytes: &mut Bytes) -> Option<(i64, Bytes, Bytes)> {
     let length = usize::try_from(varint(bytes)?).ok()?;
     if bytes.len() < length {
         return None;
@@ -115,10 +151,14 @@ fn parse_record(bytes: &mut Bytes) -> Option<(Bytes, Bytes)> {
     }
     record.advance(1);
     varint(&mut record)?;
-    varint(&mut record)?;
+    let delta = varint(&mut record)?;
     let key = field(&mut record)?;
-    let value = field(&mut record)?;
-    Some((key, value))
+    let mut value = field(&mut record)?;
+    if value.is_empty() && varint(&mut record)? > 0 {
+        field(&mut record)?;
+        value = field(&mut record)?;
+    }
+    Some((delta, key, value))
 }
 
 fn field(record: &mut Bytes) -> Option<Bytes> {

@@ -40,7 +40,7 @@ pub fn deliver(fetch: &Fetch) -> Vec<Delivered> {
         if batch.kind.is_marker() {
             continue;
         }
-        for (offset, &app) in (batch.base..).zip(&batch.apps) {
+        for (offset, app) in batch.records() {
             if offset >= fetch.from {
                 delivered.push(Delivered { offset, app });
             }

@@ -5,7 +5,8 @@
 //! write a history and have it judged. The rules for writing one:
 //!
 //! * Every record carries an **application id** of its own, as the first eight bytes (big endian)
-//!   of its value. Ids of one client to one partition ascend in the order of sending.
+//!   of its value, or, of a tombstone, of its first header. On a compacted topic the id says the
+//!   key too ([`key_of`]), and whether it is a tombstone ([`is_tombstone`]). Ids of one client to one partition ascend in the order of sending.
 //! * Every transaction has a number of its own, whatever transactional id it ran under.
 //! * An operation is [`Event::Sent`]-like when it is begun and ends with an [`Outcome`]: `Ok` and
 //!   `Failed` are promises, `Maybe` is what a lost answer leaves. An operation that never ended
@@ -19,10 +20,12 @@
 mod batches;
 mod filter;
 mod json;
+mod keys;
 
 pub use self::batches::{Batch, BatchKind, parse_batches};
 pub use self::filter::{Delivered, deliver};
 pub use self::json::BadLine;
+pub use self::keys::{is_tombstone, key_of};
 
 use serde::{Deserialize, Serialize};
 
@@ -264,6 +267,11 @@ pub enum Event {
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.
     Damaged,
+    /// The clients' topic is compacted.
+    Compacts {
+        /// Whether tombstones may go before the world ends.
+        tombstones_expire: bool,
+    },
     /// A node serves.
     Served,
     /// Faults ended; what is open has to end.

@@ -50,7 +50,9 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 });
             }
             seen.coordinator_epoch = seen.coordinator_epoch.max(batch.coordinator_epoch);
+            // Between them was data, perhaps, that was cleaned.
             if let Some((epoch, kind)) = seen.marker
+                && !facts.compacted
                 && epoch == batch.epoch
                 && kind != batch.kind
             {

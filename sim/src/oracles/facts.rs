@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{Batch, BatchKind, Event, Fetch, History, Outcome, Part, Txn, deliver};
+use super::cleaning::Newest;
+use crate::history::{
+    Batch, BatchKind, Event, Fetch, History, Outcome, Part, Txn, deliver, is_tombstone, key_of,
+};
 
 /// What is known of a record.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub(super) struct Span {
 /// One partition's log at the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
+    /// When its end was read.
+    pub(super) read_us: u64,
     pub(super) start: i64,
     pub(super) end: i64,
     pub(super) batches: Vec<Batch>,
@@ -48,6 +53,14 @@ pub(super) struct Log {
     pub(super) spans: Vec<Span>,
     /// What read_committed shows of it: offset and application id.
     pub(super) visible: Vec<(i64, u64)>,
+}
+
+impl Log {
+    /// The batch that begins at an offset.
+    pub(super) fn batch_at(&self, base: i64) -> Option<&Batch> {
+        let found = self.batches.binary_search_by_key(&base, |known| known.base);
+        found.ok().and_then(|at| self.batches.get(at))
+    }
 }
 
 /// The history and its indexes.
@@ -62,6 +75,14 @@ pub struct Facts<'h> {
     first_sequences: BTreeMap<(i64, i16, Part), i32>,
     /// Durable bytes were destroyed: the broker may only be silent about them.
     pub(super) damaged: bool,
+    /// The topic is compacted.
+    pub(super) compacted: bool,
+    /// Tombstones of a compacted topic go within a world.
+    pub(super) tombstones_expire: bool,
+    /// Tombstones that were sent, by partition and key.
+    pub(super) tombstones: BTreeMap<(Part, u64), Vec<u64>>,
+    /// What read_committed shows of every key at the end.
+    pub(super) newest: Newest,
 }
 
 impl<'h> Facts<'h> {
@@ -76,6 +97,10 @@ impl<'h> Facts<'h> {
             acknowledged: BTreeMap::new(),
             first_sequences: BTreeMap::new(),
             damaged: false,
+            compacted: false,
+            tombstones_expire: false,
+            tombstones: BTreeMap::new(),
+            newest: Newest::default(),
         };
         for entry in &history.entries {
             facts.learn(entry.at_us, &entry.event);
@@ -84,8 +109,11 @@ impl<'h> Facts<'h> {
             // What was read at the end may end where the damage is: nothing is to be learnt of it.
             facts.logs.clear();
         }
-        for log in facts.logs.values_mut() {
+        for (&part, log) in &mut facts.logs {
             log.spans = spans(&log.batches);
+            for &(offset, app) in &log.visible {
+                facts.newest.add(part, offset, app);
+            }
         }
         facts
     }
@@ -122,6 +150,9 @@ impl<'h> Facts<'h> {
                 let outcome = Outcome::Maybe;
                 let known = App { part, txn, pid, epoch, sent_us: at_us, outcome, offset: None };
                 self.apps.insert(app, known);
+                if is_tombstone(app) {
+                    self.tombstones.entry((part, key_of(app))).or_default().push(app);
+                }
                 if let Some(txn) = txn {
                     self.txns.entry(txn).or_default().apps.push(app);
                 }
@@ -144,13 +175,17 @@ impl<'h> Facts<'h> {
                 self.txns.entry(txn).or_default().ended = Some((commit, outcome));
             }
             Event::Damaged => self.damaged = true,
-            Event::Fetched(fetch) if fetch.is_final => self.learn_log(fetch),
+            &Event::Compacts { tombstones_expire } => {
+                (self.compacted, self.tombstones_expire) = (true, tombstones_expire);
+            }
+            Event::Fetched(fetch) if fetch.is_final => self.learn_log(at_us, fetch),
             _ => {}
         }
     }
 
-    fn learn_log(&mut self, fetch: &Fetch) {
+    fn learn_log(&mut self, at_us: u64, fetch: &Fetch) {
         let log = self.logs.entry(fetch.part).or_default();
+        log.read_us = log.read_us.max(at_us);
         if fetch.committed {
             log.visible.extend(deliver(fetch).iter().map(|seen| (seen.offset, seen.app)));
         } else {
@@ -173,6 +208,8 @@ fn spans(batches: &[Batch]) -> Vec<Span> {
     for (index, batch) in batches.iter().enumerate() {
         match batch.kind {
             BatchKind::Plain => {}
+            // Emptied by cleaning: it may be of an aborted transaction whose marker is gone.
+            BatchKind::Transactional if batch.apps.is_empty() => {}
             BatchKind::Transactional => {
                 let at = *open.entry(batch.pid).or_insert_with(|| {
                     let (pid, first) = (batch.pid, batch.base);

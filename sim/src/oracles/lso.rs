@@ -36,7 +36,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         let (_, stable, watermark) = before.last().copied().unwrap_or((0, -1, -1));
         before.push((at_us, stable.max(fetch.last_stable), watermark.max(fetch.high_watermark)));
         if let Some(log) = facts.logs.get(&fetch.part) {
-            exact(log, at_us, fetch, findings);
+            exact(facts, log, at_us, fetch, findings);
         }
     }
     for entry in &facts.history.entries {
@@ -90,7 +90,7 @@ fn bounds(at_us: u64, fetch: &Fetch, findings: &mut Findings) {
 }
 
 /// By the log: the first offset of the oldest transaction that was open at the high watermark.
-fn exact(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
+fn exact(facts: &Facts<'_>, log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
     let watermark = fetch.high_watermark;
     let open = log.spans.iter().find(|span| {
         span.first < watermark && span.marker.is_none_or(|(offset, _)| offset >= watermark)
@@ -98,6 +98,8 @@ fn exact(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
     let expected = open.map_or(watermark, |span| span.first.max(fetch.log_start));
     // What was open below the start of the log as it is at the end is not known any more.
     let deleted = log.start > 0 && fetch.last_stable <= log.start.max(fetch.log_start);
+    // A compacted log does not show all transactions that there were.
+    let deleted = deleted || facts.compacted;
     if fetch.last_stable != expected && !(deleted && fetch.last_stable < expected) {
         findings.add(6, || {
             format!(

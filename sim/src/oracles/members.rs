@@ -94,12 +94,17 @@ fn once(facts: &Facts<'_>, findings: &mut Findings) {
         .flat_map(|(&part, log)| log.visible.iter().map(move |&(at, app)| (app, (part, at))))
         .collect();
     let mut made: BTreeMap<u16, BTreeMap<u64, Vec<u64>>> = BTreeMap::new();
+    // Those of which what was made may have been visible, before it was cleaned away.
+    let mut cleaned: BTreeSet<(u16, u64)> = BTreeSet::new();
     let mut ends: BTreeMap<(u16, Part), i64> = BTreeMap::new();
     for entry in &facts.history.entries {
         match entry.event {
             Event::Derived { app, group, from } => {
                 let of = made.entry(group).or_default().entry(from).or_default();
                 of.extend(shown.contains_key(&app).then_some(app));
+                if facts.may_be_cleaned(app, None, &facts.newest) {
+                    cleaned.insert((group, from));
+                }
             }
             Event::OffsetSeen { group, part, offset, is_final: true, .. } => {
                 ends.insert((group, part), offset);
@@ -116,7 +121,8 @@ fn once(facts: &Facts<'_>, findings: &mut Findings) {
             }
             let Some(part) = facts.apps.get(from).map(|known| known.part) else { continue };
             let Some(log) = facts.logs.get(&part) else { continue };
-            if log.start == 0 && !apps.is_empty() && !shown.contains_key(from) {
+            let gone = log.start > 0 || facts.may_be_cleaned(*from, None, &facts.newest);
+            if !gone && !apps.is_empty() && !shown.contains_key(from) {
                 findings.add(4, || {
                     format!("group {group}: record {from}, not visible, was made into {apps:?}")
                 });
@@ -126,7 +132,12 @@ fn once(facts: &Facts<'_>, findings: &mut Findings) {
             let none = Vec::new();
             for &(at, app) in facts.logs.get(&part).map_or(&none, |log| &log.visible) {
                 let count = made.get(&app).map_or(0, Vec::len);
-                if (at < end) != (count > 0) {
+                let fits = if at < end {
+                    count > 0 || cleaned.contains(&(*group, app))
+                } else {
+                    count == 0
+                };
+                if !fits {
                     findings.add(11, || {
                         format!("group {group}: record {app} at {part}-{at} was made into {count} records, the group's offset is {end}")
                     });

@@ -1,5 +1,7 @@
 //! The judges: each reads a history and says what no exactly-once broker may do.
 //!
+//! A compacted topic may lose what cleaning may take: see `cleaning`.
+//!
 //! They judge what clients saw and what the log holds at the end, never the broker's memory, and
 //! depend on nothing but [`crate::history`]. Names and numbers as in docs and reports:
 //!
@@ -20,6 +22,7 @@
 //! | O13 | nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 
+mod cleaning;
 mod decision;
 mod durability;
 mod epochs;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cleaning::{Newest, agree};
 use super::{Facts, Findings};
 use crate::history::{Batch, Event, Outcome, Part};
 
@@ -23,10 +24,13 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 }
             }
             Event::Recovered { part, log_start, batches } => {
+                let newest = Newest::of(*part, batches);
                 let there: BTreeMap<i64, &Batch> =
                     batches.iter().map(|batch| (batch.base, batch)).collect();
                 let shown = seen.entry(*part).or_default().range(log_start..);
-                for (base, batch) in shown.filter(|(base, batch)| there.get(base) != Some(batch)) {
+                let differs =
+                    shown.filter(|(base, batch)| !is_left(facts, batch, there.get(base), &newest));
+                for (base, batch) in differs {
                     findings.add(12, || {
                         format!(
                             "at {} us a recovery of partition {part} has no batch {base} of records {:?}, which a reader had seen; it has {:?}",
@@ -35,8 +39,11 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     });
                 }
                 let taken = acknowledged.entry(*part).or_default().range(log_start..);
-                for (&offset, &app) in taken.filter(|&(&at, &app)| record(&there, at) != Some(app))
-                {
+                let lost = taken.filter(|&(&at, &app)| match record(&there, at) {
+                    None => !facts.may_be_cleaned(app, Some(at), &newest),
+                    found => found != Some(app),
+                });
+                for (&offset, &app) in lost {
                     findings.add(12, || {
                         format!(
                             "at {} us a recovery of partition {part} has {:?} at {offset}, where record {app} was acknowledged",
@@ -54,6 +61,18 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
 }
 
 fn record(batches: &BTreeMap<i64, &Batch>, offset: i64) -> Option<u64> {
-    let (base, batch) = batches.range(..=offset).next_back()?;
-    batch.apps.get(usize::try_from(offset - base).ok()?).copied()
+    let (_, batch) = batches.range(..=offset).next_back()?;
+    batch.records().find_map(|(at, app)| (at == offset).then_some(app))
+}
+
+/// Whether what is there of a batch that a reader saw may be: all of it, but for what was cleaned.
+fn is_left(facts: &Facts<'_>, batch: &Batch, there: Option<&&Batch>, newest: &Newest) -> bool {
+    if !facts.compacted || there == Some(&batch) {
+        return there == Some(&batch);
+    }
+    there.is_none_or(|it| agree(it, batch))
+        && batch.records().all(|(at, app)| {
+            there.is_some_and(|it| it.records().any(|one| one == (at, app)))
+                || facts.may_be_cleaned(app, Some(at), newest)
+        })
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::history::{Batch, BatchKind, Event, Fetch, GroupProtocol, Outcome};
 
+mod cleaning;
+
 const MS: u64 = 1_000;
 
 fn data(base: i64, pid: i64, epoch: i16, sequence: i32, apps: &[u64]) -> Batch {
@@ -15,6 +17,7 @@ fn data(base: i64, pid: i64, epoch: i16, sequence: i32, apps: &[u64]) -> Batch {
         kind: BatchKind::Transactional,
         coordinator_epoch: -1,
         apps: apps.to_vec(),
+        deltas: Vec::new(),
     }
 }
 

@@ -9,8 +9,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     for (&part, log) in &facts.logs {
         let mut sequences = BTreeMap::new();
         for batch in &log.batches {
-            for (index, &app) in (0_i64..).zip(&batch.apps) {
-                let at = batch.base + index;
+            for (at, app) in batch.records() {
+                let index = at - batch.base;
                 if let Some((other, before)) = places.insert(app, (part, at)) {
                     findings.add(2, || {
                         format!(

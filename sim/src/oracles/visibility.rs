@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Log;
 use super::{Facts, Findings};
-use crate::history::{BatchKind, Fetch, Outcome, Txn, deliver};
+use crate::history::{Batch, BatchKind, Fetch, Outcome, Txn, deliver};
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     for (at_us, fetch) in facts.fetches().filter(|(_, fetch)| fetch.committed) {
@@ -44,6 +44,8 @@ fn shown(facts: &Facts<'_>, at_us: u64, fetch: &Fetch, findings: &mut Findings) 
 fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
     let (Some(first), Some(last)) = (fetch.batches.first(), fetch.batches.last()) else { return };
     let shown: BTreeSet<i64> = deliver(fetch).iter().map(|seen| seen.offset).collect();
+    // What a cleaning had taken, that a crash undid, was not brought.
+    let brought: BTreeSet<(i64, u64)> = fetch.batches.iter().flat_map(Batch::records).collect();
     for span in &log.spans {
         if span.first > last.last {
             break;
@@ -54,7 +56,14 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
             if batch.last < first.base || batch.base > last.last || batch.last < fetch.from {
                 continue;
             }
-            let is_shown = shown.contains(&batch.base.max(fetch.from));
+            let mut wanted = batch
+                .records()
+                .filter(|one| one.0 >= fetch.from && brought.contains(one))
+                .peekable();
+            if wanted.peek().is_none() {
+                continue;
+            }
+            let is_shown = wanted.any(|(at, _)| shown.contains(&at));
             match closed_before_watermark {
                 None if is_shown => findings.add(4, || {
                     format!(
@@ -84,7 +93,8 @@ fn against_log(log: &Log, at_us: u64, fetch: &Fetch, findings: &mut Findings) {
         }
     }
     let hidden = fetch.batches.iter().find(|batch| {
-        batch.kind == BatchKind::Plain && batch.last >= fetch.from && !shown.contains(&batch.last)
+        batch.kind == BatchKind::Plain
+            && batch.records().any(|(at, _)| at >= fetch.from && !shown.contains(&at))
     });
     if let Some(batch) = hidden {
         findings.add(7, || {
@@ -104,6 +114,7 @@ fn torn(facts: &Facts<'_>, findings: &mut Findings) {
         let there = known.apps.iter().find(|app| visible.contains(app));
         let missing = known.apps.iter().find(|app| {
             !visible.contains(app)
+                && !facts.may_be_cleaned(**app, None, &facts.newest)
                 && facts.apps.get(app).is_some_and(|record| {
                     let start = facts.logs.get(&record.part).map_or(0, |log| log.start);
                     record.outcome == Outcome::Ok

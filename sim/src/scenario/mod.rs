@@ -145,6 +145,7 @@ impl Scenario {
                 work_us: cluster.work_ms * 1_000,
                 forgets_producers: false,
                 ages_epochs: false,
+                compacts: None,
                 pipeline: false,
                 timeout_ms: cluster.timeout_ms,
                 brokers: Brokers {

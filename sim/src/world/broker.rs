@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use verdict_core::clean::JobDone;
 use verdict_core::cluster::{ClusterInput, ClusterOutput};
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::{ConnId, FileOp, Input, Lane, Output, RequestId, Ticket};
@@ -343,6 +344,11 @@ impl Broker {
         self.handle(env, Input::FileDone { ticket, result });
     }
 
+    pub(super) fn job_done(&mut self, env: &mut Env, ticket: Ticket, done: JobDone) {
+        env.trace.event(env.now_us, What::Input, [3, ticket.0, done.piece.is_ok().into(), 0]);
+        self.handle(env, Input::JobDone { ticket, done });
+    }
+
     fn handle(&mut self, env: &mut Env, input: Input) {
         if self.node.is_none() {
             return;
@@ -505,6 +511,14 @@ impl Broker {
             }
             Output::File { ticket, op } => self.submit(env, ticket, op),
             Output::Cluster(output) => self.cluster_output(env, output),
+            Output::Job { ticket, job } => {
+                // In line: a job is a pure function. When its result comes is drawn.
+                let done = Box::new(job.run());
+                let us = env.choices.between(Label::DiskLatency, 5, 3_000);
+                let (broker, life) = (self.index, self.life);
+                let happening = Happening::JobDone { broker, life, ticket, done };
+                env.queue.push(env.now_us + us, happening);
+            }
             Output::Ready => {
                 self.ready = true;
                 env.member_is_ready(self.index);

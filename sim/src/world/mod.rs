@@ -102,13 +102,17 @@ impl World {
         if plan.lying_disk {
             brokers[0].disk.lie();
         }
+        let mut env = Env::new(choices, plan.profile, trace, pins)
+            .with_forgetting(plan.forgets_producers)
+            .with_forgotten_ids(forgets_ids)
+            .with_old_epochs(plan.ages_epochs)
+            .with_parts(plan.parts)
+            .with_cluster(cluster);
+        if let Some(tombstones_expire) = plan.compacts {
+            env.history.push(0, 0, Event::Compacts { tombstones_expire });
+        }
         Ok(Self {
-            env: Env::new(choices, plan.profile, trace, pins)
-                .with_forgetting(plan.forgets_producers)
-                .with_forgotten_ids(forgets_ids)
-                .with_old_epochs(plan.ages_epochs)
-                .with_parts(plan.parts)
-                .with_cluster(cluster),
+            env,
             brokers,
             clients,
             phase: Phase::Create,
@@ -195,6 +199,12 @@ impl World {
                     broker.file_done(env, lane);
                 }
             }
+            Happening::JobDone { broker, life, ticket, done } => {
+                let broker = &mut self.brokers[broker];
+                if broker.life == life && broker.node.is_some() {
+                    broker.job_done(env, ticket, *done);
+                }
+            }
             Happening::Restart { broker, life } => {
                 let broker = &mut self.brokers[broker];
                 if broker.life == life && broker.node.is_none() {
@@ -250,6 +260,7 @@ impl World {
             Happening::Tick { broker, .. }
             | Happening::News { broker, .. }
             | Happening::Tell { broker }
+            | Happening::JobDone { broker, .. }
             | Happening::FileDone { broker, .. } => self.brokers[*broker].paused_until_us(),
             _ => return None,
         };

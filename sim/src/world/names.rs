@@ -130,6 +130,16 @@ pub(super) fn request_text(request: &Request) -> String {
         Request::InitProducerId(init) => {
             format!(": pid {} epoch {}", init.producer_id, init.producer_epoch)
         }
+        Request::JoinGroup(join) => {
+            let instance = join.group_instance_id.as_ref().map(|id| id.as_str());
+            format!(": member {:?} instance {instance:?}", join.member_id.as_str())
+        }
+        Request::SyncGroup(sync) => {
+            format!(": member {:?} generation {}", sync.member_id.as_str(), sync.generation_id)
+        }
+        Request::TxnOffsetCommit(commit) => {
+            format!(": member {:?} generation {}", commit.member_id.as_str(), commit.generation_id)
+        }
         _ => String::new(),
     }
 }
@@ -143,6 +153,9 @@ pub(super) fn answer_text(response: &Response) -> String {
         }
         Response::EndTxn(data) if data.producer_id >= 0 => {
             format!(" pid {} epoch {}", data.producer_id, data.producer_epoch)
+        }
+        Response::JoinGroup(data) => {
+            format!(" member {:?} generation {}", data.member_id.as_str(), data.generation_id)
         }
         Response::Produce(_) => format!(" offset {number}"),
         Response::Fetch(_) if number >= 0 => {

@@ -28,6 +28,8 @@ pub struct Plan {
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
     pub ages_epochs: bool,
+    /// Whether the clients' topic is compacted, and then whether tombstones go within the run.
+    pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
@@ -102,6 +104,7 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
             // Smaller than the properties may be: a world is short, and is to see the journal go
             // round and segments roll.
             "sim.journal.bytes" => config.verdict_journal_bytes = number()?,
+            "sim.segment.bytes.max" => config.segment_bytes_max = number()? as _,
             "sim.segment.bytes" => config.log_segment_bytes = number()? as _,
             _ => config.set(key, value).map_err(|error| format!("{key}={value}: {error}"))?,
         }
@@ -167,6 +170,7 @@ impl Plan {
         draw_deletion(choices, !pipeline && alone, &mut set);
         let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
         let (clients, parts) = draw_clients(choices, &drawn);
+        let compacts = draw_cleaning(choices, &mut properties);
         Self {
             properties,
             parts,
@@ -176,6 +180,7 @@ impl Plan {
             work_us: 25_000_000,
             forgets_producers: forgets,
             ages_epochs,
+            compacts,
             pipeline,
             timeout_ms,
             brokers,
@@ -192,6 +197,31 @@ impl Plan {
         (*count > 1)
             .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
     }
+}
+
+/// In one world of three, logs are cleaned all the time: the internal ones, and every second time
+/// the clients' topic too. Drawn last, so that the other worlds are as they were.
+fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -> Option<bool> {
+    if choices.below(Label::Property, 3) < 2 {
+        return None;
+    }
+    let mut set = |key: &str, value: &str| properties.push((key.to_owned(), value.to_owned()));
+    set("log.cleaner.backoff.ms", "150");
+    set("log.cleaner.min.cleanable.ratio", "0");
+    // A day is more than the clock jumps in a world.
+    let (retention_ms, expire) = [("0", true), ("400", true), ("86400000", false)]
+        [choices.below(Label::Property, 3) as usize];
+    set("log.cleaner.delete.retention.ms", retention_ms);
+    let segment_bytes = ["1500", "600", "4000"][choices.below(Label::Property, 3) as usize];
+    set("sim.segment.bytes.max", segment_bytes);
+    let keys = ["134217728", "300"][choices.below(Label::Property, 2) as usize];
+    set("log.cleaner.dedupe.buffer.size", keys);
+    let compacts = choices.below(Label::Property, 2) == 1;
+    if compacts {
+        let policy = ["compact", "compact,delete"][choices.below(Label::Property, 2) as usize];
+        set("log.cleanup.policy", policy);
+    }
+    compacts.then_some(expire)
 }
 
 /// What was drawn of a world before its clients are.

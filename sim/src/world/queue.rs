@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use verdict_core::clean::JobDone;
 use verdict_core::cluster::{ClusterInput, ConfirmId, SharedChange};
-use verdict_core::io::{ConnId, Lane};
+use verdict_core::io::{ConnId, Lane, Ticket};
 use verdict_core::wire::{Request, Response};
 
 use super::pins::Act;
@@ -27,6 +28,8 @@ pub(super) enum Happening {
     Tick { broker: usize, life: u32 },
     /// A file operation ends.
     FileDone { broker: usize, life: u32, lane: Lane },
+    /// A job of a node ends.
+    JobDone { broker: usize, life: u32, ticket: Ticket, done: Box<JobDone> },
     /// A node comes back.
     Restart { broker: usize, life: u32 },
     /// A node that is at fault is killed by whoever runs it.

@@ -159,9 +159,11 @@ impl Shadow {
                 Output::Respond { response, .. } => self.answer = Some(response),
                 Output::Ready => self.ready = true,
                 Output::Fault { reason } => self.fault = Some(reason),
-                Output::Silent { .. }
-                | Output::Disconnect { .. }
+                // A cleaning that the second node begins is not waited for.
+                Output::Job { .. }
                 | Output::Cluster(_)
+                | Output::Silent { .. }
+                | Output::Disconnect { .. }
                 | Output::Stopped => {}
             }
         }

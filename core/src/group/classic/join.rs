@@ -119,13 +119,26 @@ impl GroupCoordinator {
             self.refuse_join(to, &gone, GroupError::UnknownMember);
         }
     }
+
+    /// The static member that took over was not persisted.
+    pub(in crate::group) fn not_replaced(&mut self, now: Now, replacing: &Replacing) {
+        let group = &replacing.before.group;
+        if let Ok(partition) = self.members_partition(group) {
+            self.in_group(now, partition, group, |classic, turn| {
+                classic.not_replaced(turn, replacing);
+            });
+        }
+    }
 }
 
-/// A static member that comes back while the group is Stable, being persisted.
+/// A static member that came back while the group is Stable, being persisted. It has taken over
+/// already: the record of another one's return, written meanwhile, must not bring the old id back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::group) struct Replacing {
-    pub(in crate::group) old: MemberId,
     pub(in crate::group) new: MemberId,
+    /// What it was before, as a Join that makes it that again.
+    pub(in crate::group) before: Box<JoinGroup>,
+    pub(in crate::group) leader_before: Option<MemberId>,
     pub(in crate::group) generation: i32,
 }
 
@@ -259,8 +272,11 @@ impl Classic {
             let mut next = self.clone();
             next.swap(&old, &new, &join);
             if next.select_protocol() == self.protocol {
-                let record = next.record(|_, member| member.assignment.clone());
-                let replacing = Replacing { old, new, generation: self.generation };
+                let (leader_before, generation) = (self.leader.clone(), self.generation);
+                let before = Box::new(self.as_join(&old, &join));
+                self.take_over(turn, &old, &new, &join);
+                let record = self.record(|_, member| member.assignment.clone());
+                let replacing = Replacing { new, before, leader_before, generation };
                 let join = Box::new(join);
                 return turn.write(record, Purpose::Replaced { to, join, replacing });
             }
@@ -283,17 +299,17 @@ impl Classic {
         join: JoinGroup,
         replacing: &Replacing,
     ) {
-        let Replacing { old, new, generation } = replacing;
-        let is_same = self.state == GroupState::Stable
-            && self.generation == *generation
-            && join.instance.as_ref().and_then(|id| self.statics.get(id)) == Some(old);
-        if !is_same {
+        let Replacing { new, leader_before, generation, .. } = replacing;
+        let known = join.instance.as_ref().and_then(|id| self.statics.get(id));
+        if known.is_some_and(|known| known != new) {
+            return turn.refuse_join(to, new, GroupError::FencedInstance);
+        }
+        if known.is_none() || self.state != GroupState::Stable || self.generation != *generation {
             crate::mark!(GroupMovedOnBeforeStaticReturn);
-            return self.join(turn, to, join, new.clone());
+            let member = known.cloned().unwrap_or_else(|| join.member.clone());
+            return self.join(turn, to, JoinGroup { member, ..join }, new.clone());
         }
         crate::mark!(GroupStaticReturned);
-        let leader_before = self.leader.clone();
-        self.take_over(turn, old, new, &join);
         let is_leader = self.is_leader(new);
         let mut reply = self.joined(new);
         if join.knows_skip_assignment {
@@ -301,9 +317,29 @@ impl Classic {
         } else {
             // Below v9 a leader cannot be told to keep the assignment: it is told another leads.
             reply.members.clear();
-            reply.leader = leader_before.unwrap_or(reply.leader);
+            reply.leader = leader_before.clone().unwrap_or(reply.leader);
         }
         turn.reply_join(to, reply);
+    }
+
+    fn as_join(&self, id: &MemberId, join: &JoinGroup) -> JoinGroup {
+        let mut before = JoinGroup { member: id.clone(), ..join.clone() };
+        if let Some(member) = self.members.get(id) {
+            before.rebalance_timeout_ms = member.rebalance_timeout_ms;
+            before.session_timeout_ms = member.session_timeout_ms;
+            before.protocols.clone_from(&member.protocols);
+        }
+        before
+    }
+
+    /// The record of a static member's return was not written: it is what it was.
+    fn not_replaced(&mut self, turn: &mut Turn<'_>, replacing: &Replacing) {
+        let Replacing { new, before, .. } = replacing;
+        let instance = before.instance.as_ref();
+        if instance.and_then(|id| self.statics.get(id)) == Some(new) {
+            crate::mark!(GroupStaticReturnUndone);
+            self.take_over(turn, new, &before.member, before);
+        }
     }
 
     /// The same member under a new id; whatever waits under the old one is fenced.

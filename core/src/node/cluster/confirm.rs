@@ -32,6 +32,7 @@ impl Node {
     /// A turn is persisted here: its changes are to be confirmed. One without changes only keeps
     /// its place behind those that are waiting.
     pub(in crate::node) fn ask_to_confirm(&mut self, turn: TurnId, waiting: Vec<Completion>) {
+        self.begin_where_files_do(&waiting);
         let Some(cluster) = &mut self.cluster else { return };
         let mut changes = Vec::new();
         if cluster.closed_changes.front().is_some_and(|(of, _)| *of == turn)
@@ -49,6 +50,19 @@ impl Node {
         cluster.unconfirmed.push_back(Unconfirmed { id, asked, waiting, answer });
         if !changes.is_empty() {
             self.output(Output::Cluster(ClusterOutput::Confirm { id, changes }));
+        }
+    }
+
+    /// The files of a log that was told to begin later begin there as soon as the turn is on disk:
+    /// a fetch from below has to be refused from then on, and not be answered with what is left
+    /// (verdict-sim seed 4805).
+    fn begin_where_files_do(&mut self, waiting: &[Completion]) {
+        for completion in waiting {
+            if let &Completion::LogStart { partition, offset, .. } = completion
+                && let Some(partition) = self.partitions.get_mut(&partition)
+            {
+                partition.delete_records_to(offset);
+            }
         }
     }
 

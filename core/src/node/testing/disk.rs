@@ -66,6 +66,11 @@ impl Files {
         self.files.get_mut(path).expect("the file is there").pop();
     }
 
+    /// Removes all files whose names end so.
+    pub(crate) fn remove_all(&mut self, end: &str) {
+        self.files.retain(|path, _| !path.ends_with(end));
+    }
+
     /// A file's length, 0 when there is none.
     pub(crate) fn length(&self, path: &str) -> usize {
         self.files.get(path).map_or(0, Vec::len)

@@ -149,6 +149,9 @@ impl Bench {
                             inputs.push_back(Input::FileDone { ticket, result });
                         }
                     }
+                    Output::Job { ticket, job } => {
+                        inputs.push_back(Input::JobDone { ticket, done: job.run() });
+                    }
                     Output::Respond { id, response } => {
                         assert!(self.answers.insert(id, response).is_none(), "one answer");
                     }

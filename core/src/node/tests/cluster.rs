@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::verbs::{COMMIT, LONG_MS, Who, batch, end, init, produce};
+use super::verbs::{COMMIT, LONG_MS, Who, batch, delete_records, end, init, produce};
 use crate::batch::StoredBatch;
 use crate::cluster::{
     Change, ClusterInput, ClusterOutput, Lead, Leader, Member, PeerError, PeerRequestId,
@@ -404,4 +404,16 @@ fn who_can_write_no_more_gives_up_the_lead() {
     assert_eq!(pair.given_up, [RECORDS]);
     pair.move_to(RECORDS, 1);
     assert_eq!(pair.write(1, who, 1), (0, 1));
+}
+
+#[test]
+fn what_a_deletion_has_taken_from_the_files_is_refused_before_it_is_confirmed() {
+    let mut pair = Pair::start();
+    let who = pair.init(1);
+    assert_eq!(pair.write(2, who, 0), (0, 0));
+    assert_eq!(pair.end(1, who), 0);
+    pair.settle();
+    let member = &mut pair.members[1];
+    member.send(2, delete_records("t-0", 1));
+    assert_eq!(member.node.partitions[&RECORDS].log_start(), 1, "nobody has answered a Confirm");
 }

@@ -50,10 +50,9 @@ fn a_log_whose_records_are_all_too_old_is_empty_and_goes_on() {
     bench.aged(90_000, 10);
     bench.aged(80_000, 10);
     assert_eq!(bench.start_of_log(), 2);
-    let size = bench.log_bytes("t");
+    assert_eq!(bench.log_bytes("t"), 0, "the newest segment is gone, too");
     assert_eq!(bench.aged(0, 10), 2);
     assert_eq!(bench.start_of_log(), 2);
-    assert!(bench.log_bytes("t") < size, "the old segment is gone");
     let mut bench = bench.crash();
     assert_eq!(bench.start_of_log(), 2);
     assert_eq!(bench.ends("t-0"), (3, 3));

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use proptest::prelude::*;
 
-use super::world::{CONFIG, Change, State, World, apply};
+use super::world::{CONFIG, Change, State, World, apply, essences};
 use crate::io::{FileError, FileOp};
 use crate::store::testing::{batch_at, marker};
 use crate::types::TopicPartition;
@@ -16,6 +16,7 @@ enum Action {
     Create { name: u8 },
     Delete { log: usize },
     MoveStart { log: usize, part: u8 },
+    Clean { log: usize },
     Steps { lane: u8, count: u8 },
     Fail { lane: u8, io: bool },
     Pass { ms: u16 },
@@ -31,6 +32,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => (0..3_u8).prop_map(|name| Action::Create { name }),
         1 => log.clone().prop_map(|log| Action::Delete { log }),
         1 => (log.clone(), any::<u8>()).prop_map(|(log, part)| Action::MoveStart { log, part }),
+        3 => log.clone().prop_map(|log| Action::Clean { log }),
         14 => (0..4_u8, 1..12_u8).prop_map(|(lane, count)| Action::Steps { lane, count }),
         2 => (0..3_u8, prop::bool::weighted(0.1)).prop_map(|(lane, io)| Action::Fail { lane, io }),
         2 => (0..1500_u16).prop_map(|ms| Action::Pass { ms }),
@@ -51,27 +53,29 @@ impl Run {
         (!logs.is_empty()).then(|| logs[log % logs.len()])
     }
 
+    fn append(&mut self, log: usize, records: u8, bytes: u16, logs: u8) {
+        let mut state: State = self.world.memory.clone();
+        let mut turn = Vec::new();
+        for i in 0..usize::from(logs) {
+            let Some(id) = self.log(log + i) else { return };
+            let value = alloc::vec![i as u8; usize::from(bytes) / (i + 1)];
+            let end = state[&id].end;
+            let block = if bytes.is_multiple_of(7) {
+                marker(end, bytes.is_multiple_of(2), 3)
+            } else {
+                batch_at(end, i32::from(records), &value, 1000 + end)
+            };
+            let change = Change::Append(id, block);
+            apply(&mut state, core::slice::from_ref(&change));
+            turn.push(change);
+        }
+        self.world.turn(turn);
+    }
+
     fn take(&mut self, action: &Action) {
         let world = &mut self.world;
         match *action {
-            Action::Append { log, records, bytes, logs } => {
-                let mut state: State = world.memory.clone();
-                let mut turn = Vec::new();
-                for i in 0..usize::from(logs) {
-                    let Some(id) = self.log(log + i) else { return };
-                    let value = alloc::vec![i as u8; usize::from(bytes) / (i + 1)];
-                    let end = state[&id].end;
-                    let block = if bytes % 7 == 0 {
-                        marker(end, bytes % 2 == 0, 3)
-                    } else {
-                        batch_at(end, i32::from(records), &value, 1000 + end)
-                    };
-                    let change = Change::Append(id, block);
-                    apply(&mut state, core::slice::from_ref(&change));
-                    turn.push(change);
-                }
-                self.world.turn(turn);
-            }
+            Action::Append { log, records, bytes, logs } => self.append(log, records, bytes, logs),
             Action::Create { name } => {
                 let topic = TopicPartition::new(&*alloc::format!("t{name}"), 0);
                 if world.memory.values().all(|log| log.topic != alloc::format!("{topic}")) {
@@ -91,6 +95,11 @@ impl Run {
                     };
                     let offset = end * i64::from(part) / 255;
                     self.world.turn(alloc::vec![Change::MoveStart(id, offset)]);
+                }
+            }
+            Action::Clean { log } => {
+                if let Some(id) = self.log(log) {
+                    self.world.clean(id);
                 }
             }
             Action::Steps { lane, count } => {
@@ -132,13 +141,8 @@ impl Run {
             assert!(!self.world.faults.is_empty() || !self.world.confirmed.contains_key(&id));
             return;
         };
-        let got = parts.concat();
-        let want: Vec<u8> = log
-            .batches
-            .iter()
-            .filter(|(end, _)| *end > offset)
-            .flat_map(|(_, bytes)| bytes.clone())
-            .collect();
+        let got = essences(&parts);
+        let want: Vec<_> = log.batches.iter().filter(|(end, _)| *end > offset).cloned().collect();
         assert!(want.starts_with(&got), "a read gives what was appended");
         assert_eq!(got.is_empty(), want.is_empty(), "and at least one batch");
     }

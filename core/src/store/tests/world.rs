@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use bytes::{Buf, Bytes};
 
+use crate::clean::CleanPlan;
 use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
 use crate::store::block::Block;
 use crate::store::testing::FakeDisk;
@@ -52,6 +53,26 @@ pub(super) struct Contents {
 
 pub(super) type State = BTreeMap<PartitionId, Contents>;
 
+/// What must not change of a batch: all of it, but of a marker that it is one. Cleaning gives
+/// markers a delete horizon.
+pub(super) fn essence(block: &Block) -> Vec<u8> {
+    if block.header.is_control() {
+        return alloc::format!("marker {:?}", block.marker()).into_bytes();
+    }
+    block.bytes().flat_map(|part| part.to_vec()).collect()
+}
+
+/// The batches in what a read brought.
+pub(super) fn essences(parts: &[Bytes]) -> Vec<(Offset, Vec<u8>)> {
+    let mut bytes = Bytes::from(parts.concat());
+    let mut batches = Vec::new();
+    while bytes.has_remaining() {
+        let block = Block::split_from(&mut bytes).unwrap();
+        batches.push((block.header.last_offset() + 1, essence(&block)));
+    }
+    batches
+}
+
 /// Takes a turn into a state.
 pub(super) fn apply(state: &mut State, turn: &[Change]) {
     for change in turn {
@@ -62,8 +83,7 @@ pub(super) fn apply(state: &mut State, turn: &[Change]) {
             }
             Change::Append(id, block) => {
                 let log = state.get_mut(id).unwrap();
-                let bytes: Vec<u8> = block.bytes().flat_map(|part| part.to_vec()).collect();
-                log.batches.push((block.header.last_offset() + 1, bytes));
+                log.batches.push((block.header.last_offset() + 1, essence(block)));
                 log.end = block.header.last_offset() + 1;
             }
             Change::Delete(id) => {
@@ -101,6 +121,8 @@ pub(super) struct World {
     pub(super) ops_at_once: usize,
     /// What was synced beside the journal's writes.
     pub(super) synced: Vec<FileOp>,
+    /// Logs whose files were replaced, and those of them whose files have their names.
+    pub(super) cleanings: (u32, u32),
     reads: BTreeMap<ReadId, Result<Vec<Bytes>, StorageError>>,
 }
 
@@ -124,6 +146,7 @@ impl World {
             checkpoints: 0,
             ops_at_once: 0,
             synced: Vec::new(),
+            cleanings: (0, 0),
             reads: BTreeMap::new(),
         };
         world.store.start();
@@ -165,6 +188,19 @@ impl World {
         self.turn(alloc::vec![Change::Append(id, block)]);
     }
 
+    /// Begins to clean a log. Every record has a key of its own, so all stay, in other files.
+    pub(super) fn clean(&mut self, id: PartitionId) {
+        let Some(cleanable) = self.store.cleanable(id, Offset::MAX, i64::MAX) else { return };
+        let plan = CleanPlan {
+            first_dirty: cleanable.first_dirty,
+            end: cleanable.end,
+            map_bytes_max: 1000,
+            ..CleanPlan::default()
+        };
+        self.store.begin_cleaning(id, plan);
+        self.poll();
+    }
+
     pub(super) fn flush(&mut self) {
         self.store.flush();
         self.poll();
@@ -187,6 +223,8 @@ impl World {
                     Lane::Sync => 2,
                 };
                 self.lanes[lane].push_back((ticket, op));
+            } else if let Some((ticket, job)) = self.store.poll_job() {
+                self.store.job_done(ticket, job.run());
             } else {
                 self.ops_at_once = self.ops_at_once.max(ops);
                 return;
@@ -230,6 +268,8 @@ impl World {
                 let snapshot = LogSnapshot { offset, bytes, leader_epochs: alloc::vec![(0, 0)] };
                 self.store.snapshot_taken(id, Some(snapshot));
             }
+            StoreEvent::LogCleaned { .. } => self.cleanings.0 += 1,
+            StoreEvent::CleaningEnded { done, .. } => self.cleanings.1 += u32::from(done),
             StoreEvent::Stopped => self.stopped = true,
             StoreEvent::Fault(reason) => self.faults.push(reason),
         }
@@ -362,14 +402,10 @@ impl World {
         let mut batches = Vec::new();
         while offset < end {
             let parts = self.read(id, offset, end, 1000)?;
-            let mut bytes = Bytes::from(parts.concat());
-            assert!(!bytes.is_empty(), "{id:?}: nothing at {offset} of {end}");
-            while bytes.has_remaining() {
-                let whole = bytes.clone();
-                let block = Block::split_from(&mut bytes).unwrap();
-                offset = block.header.last_offset() + 1;
-                batches.push((offset, whole[..whole.len() - bytes.len()].to_vec()));
-            }
+            let found = essences(&parts);
+            assert!(!found.is_empty(), "{id:?}: nothing at {offset} of {end}");
+            offset = found.last().unwrap().0;
+            batches.extend(found);
         }
         Ok(batches)
     }

@@ -83,3 +83,38 @@ fn an_open_transaction_times_out_after_a_restart_by_its_persisted_start() {
     assert_eq!(world.state(), TxnState::CompleteAbort);
     assert_eq!(world.written.len(), 2);
 }
+
+#[test]
+fn a_topic_that_is_created_again_while_its_transactions_are_read_changes_none_that_is_half_read() {
+    let mut world = World::v2();
+    let producer = world.init().expect("a producer");
+    world.add_as(producer, &[0, 1], 2).expect("added");
+    let half = world.log.len();
+    assert_eq!(world.end(producer, Abort).map(|(id, _)| id), Ok(producer.0));
+    world.settle();
+    world.txn.load(world.now, 0, 1);
+    for (at, (key, value)) in world.log.clone().iter().enumerate() {
+        if at == half {
+            world.txn.forget_partitions(&"t".into());
+            world.drain();
+            assert!(world.appends.is_empty(), "what is written would be older than what is read");
+        }
+        world.txn.load_record(0, key, value.as_ref()).expect("our own record");
+    }
+    world.txn.loaded(world.now, 0);
+    world.drain();
+    assert_eq!(world.state(), TxnState::CompleteAbort);
+    assert!(world.appends.is_empty() && world.markers.is_empty());
+
+    // Cut off in the middle the transaction is open, and loses its partitions once it is read.
+    world.log.truncate(half);
+    world.txn.load(world.now, 0, 2);
+    world.txn.forget_partitions(&"t".into());
+    for (key, value) in world.log.clone() {
+        world.txn.load_record(0, &key, value.as_ref()).expect("our own record");
+    }
+    world.txn.loaded(world.now, 0);
+    world.drain();
+    assert_eq!((world.state(), world.appends.len()), (TxnState::Ongoing, 1));
+    assert!(world.in_force().values().all(|metadata| metadata.partitions.is_empty()));
+}

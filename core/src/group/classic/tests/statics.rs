@@ -82,6 +82,40 @@ fn a_return_that_the_group_does_not_wait_for_joins_like_anybody() {
 }
 
 #[test]
+fn two_that_return_at_once_are_both_persisted() {
+    let mut world = World::new();
+    let (leader, other) = two(&mut world);
+    world.persists = false;
+    let joins = [world.join(&restarted(&leader)), world.join(&restarted(&other))];
+    world.persist();
+    world.persist();
+    world.settle();
+    for (to, before) in joins.into_iter().zip([&leader, &other]) {
+        let reply = world.joined(to);
+        assert_eq!((reply.result, reply.generation), (Ok(()), 1));
+        let mut world = world.clone().crash();
+        assert_eq!(world.beat(before, 1), Err(GroupError::FencedInstance));
+        assert_eq!(world.beat(&As { member: reply.member, ..before.clone() }, 1), Ok(()));
+    }
+}
+
+#[test]
+fn of_two_that_return_under_one_instance_id_the_later_one_counts() {
+    let mut world = World::new();
+    let (_, other) = two(&mut world);
+    world.persists = false;
+    let (first, second) = (world.join(&restarted(&other)), world.join(&restarted(&other)));
+    world.persist();
+    world.persist();
+    world.settle();
+    assert_eq!(world.joined(first).result, Err(GroupError::FencedInstance));
+    let reply = world.joined(second);
+    assert_eq!(reply.result, Ok(()));
+    let now = As { member: reply.member, ..other };
+    assert_eq!(world.crash().beat(&now, 1), Ok(()));
+}
+
+#[test]
 fn a_return_that_cannot_be_written_changes_nothing() {
     let mut world = World::new();
     let (_, other) = two(&mut world);

@@ -163,20 +163,7 @@ impl RecoverLog {
         let (names, bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
-            let mut replaced = false;
-            for name in script.list(folder)? {
-                if let Some((kind, offset)) = Kind::parse_cleaned(&name) {
-                    let images = images.as_deref().unwrap_or_default();
-                    let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
-                    replaced |= wanted;
-                    end_cleaning(script, kind, folder, offset, wanted)?;
-                }
-            }
-            if replaced {
-                mark!(RecoveryCleaningEnded);
-                script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
-            }
-            let names: BTreeSet<String> = script.list(folder)?.into_iter().collect();
+            let names = end_cleanings(script, folder, images.as_deref().unwrap_or_default())?;
             for name in &names {
                 let Some((kind, offset)) = Kind::parse(name) else { continue };
                 let stray = match (&images, kind) {
@@ -504,6 +491,27 @@ fn restore(log: &mut Log, image: &LogImage) {
         })
         .collect();
     log.snapshot = None;
+}
+
+/// Ends what a cleaning has begun with a folder; the names that are there then.
+fn end_cleanings(
+    script: &mut Script,
+    folder: &str,
+    images: &[SegmentImage],
+) -> Result<BTreeSet<String>, Stop> {
+    let names = script.list(folder)?;
+    let (mut found, mut replaced) = (false, false);
+    for (kind, offset) in names.iter().filter_map(|name| Kind::parse_cleaned(name)) {
+        let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
+        (found, replaced) = (true, replaced | wanted);
+        end_cleaning(script, kind, folder, offset, wanted)?;
+    }
+    if replaced {
+        mark!(RecoveryCleaningEnded);
+        script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
+    }
+    let names = if found { script.list(folder)? } else { names };
+    Ok(names.into_iter().collect())
 }
 
 /// A file that a cleaning wrote: takes its place when the checkpoint knows of it, else it goes.

@@ -445,16 +445,8 @@ impl SimDisk {
                     }
                 }
             }
-            FileOp::Sync { path } => {
-                self.contents(path)?;
-                self.sync_files(as_of);
-            }
-            FileOp::SyncFolder { folder } => self.sync_folder(folder, as_of.names),
-            FileOp::SyncAll { folders, .. } => {
-                for folder in folders {
-                    self.sync_folder(folder, as_of.names);
-                }
-                self.sync_files(as_of);
+            FileOp::Sync { .. } | FileOp::SyncFolder { .. } | FileOp::SyncAll { .. } => {
+                self.sync(op, as_of)?;
             }
             FileOp::Truncate { path, length } => {
                 self.contents(path)?.set_len(*length as usize);

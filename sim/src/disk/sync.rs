@@ -1,6 +1,6 @@
 //! What a sync covers: the state of its files and folders when it was asked for.
 
-use verdict_core::io::{FileOp, FilePath};
+use verdict_core::io::{FileError, FileOp, FilePath};
 
 use super::SimDisk;
 use super::file::Unsynced;
@@ -35,7 +35,25 @@ impl SimDisk {
         AsOf { names: self.next_change, files: files.collect() }
     }
 
-    pub(super) fn sync_files(&mut self, as_of: AsOf) {
+    /// Does what a sync is to do.
+    pub(super) fn sync(&mut self, op: &FileOp, as_of: AsOf) -> Result<(), FileError> {
+        let folders: &[FilePath] = match op {
+            FileOp::Sync { path } => {
+                self.contents(path)?;
+                &[]
+            }
+            FileOp::SyncFolder { folder } => std::slice::from_ref(folder),
+            FileOp::SyncAll { folders, .. } => folders,
+            _ => &[],
+        };
+        for folder in folders {
+            self.sync_folder(folder, as_of.names);
+        }
+        self.sync_files(as_of);
+        Ok(())
+    }
+
+    fn sync_files(&mut self, as_of: AsOf) {
         for (inode, then) in as_of.files {
             if let Some(contents) = self.inodes.get_mut(&inode.0) {
                 contents.sync_as_of(&then);
@@ -58,7 +76,7 @@ impl SimDisk {
     }
 
     /// Makes the changes in a folder durable that came before `until`.
-    pub(super) fn sync_folder(&mut self, folder: &FilePath, until: u64) {
+    fn sync_folder(&mut self, folder: &FilePath, until: u64) {
         let changes = self.changes.iter().filter(|(at, _)| *at < until);
         // The entries of a folder made anew are those of the new one: its removal, if it is still
         // to be made durable, comes before them, or it would take them along later.

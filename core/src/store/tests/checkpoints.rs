@@ -3,7 +3,7 @@
 use alloc::format;
 
 use super::world::{CONFIG, Change, World};
-use crate::io::{FileError, FileOp};
+use crate::io::{FileError, FileOp, FilePath};
 use crate::store::StoreConfig;
 use crate::types::TopicPartition;
 
@@ -94,7 +94,7 @@ fn what_a_log_did_not_change_is_not_written_again() {
     world.pass(2000);
     world.settle();
     let FileOp::SyncAll { files, .. } = &world.synced[0] else { panic!("{:?}", world.synced) };
-    let names: alloc::vec::Vec<&str> = files.iter().map(|path| path.as_str()).collect();
+    let names: alloc::vec::Vec<&str> = files.iter().map(FilePath::as_str).collect();
     assert_eq!(names, ["t7-0/00000000000000000000.log", "t7-0/00000000000000000002.snapshot"]);
 }
 

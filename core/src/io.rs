@@ -13,6 +13,7 @@ use core::fmt;
 use bytes::Bytes;
 
 use crate::clean::{Job, JobDone};
+use crate::cluster::{ClusterInput, ClusterOutput};
 use crate::wire::{Request, Response};
 
 /// A client's connection, numbered by the driver and never reused in one life of a node.
@@ -77,6 +78,8 @@ pub enum Input {
     },
     /// A point of time that `next_timeout` named has passed.
     Tick,
+    /// News for a member of a cluster.
+    Cluster(alloc::boxed::Box<ClusterInput>),
     /// The node is to stop cleanly: a last checkpoint, then [`Output::Stopped`].
     Stop,
 }
@@ -111,6 +114,8 @@ pub enum Output {
         /// What to do.
         op: FileOp,
     },
+    /// What a member of a cluster asks for; a sole node never does.
+    Cluster(ClusterOutput),
     /// Work to be done beside the node: [`Job::run`] on any thread, its result as
     /// [`Input::JobDone`].
     Job {

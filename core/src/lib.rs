@@ -33,6 +33,7 @@ extern crate std;
 pub mod api;
 pub mod batch;
 pub mod clean;
+pub mod cluster;
 pub mod codec;
 pub mod config;
 pub mod error;

@@ -85,6 +85,8 @@ marks! {
     RecordsRefused = "partition.records.refused",
     /// Appends were taken back.
     PartitionRolledBack = "partition.rolled_back",
+    /// The newest appends were taken back, and older ones were still in flight.
+    PartitionRolledBackInPart = "partition.rolled_back.in_part",
     /// A snapshot was taken around appends in flight.
     SnapshotWithAppendsInFlight = "partition.snapshot.in_flight",
     /// Records of an open transaction were deleted.
@@ -176,6 +178,8 @@ marks! {
     RecoveryHoleRefilled = "store.recovery.hole_refilled",
     /// Durable bytes are damaged: the log, or the node, is not served.
     RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read of records whose deletion is under way.
+    ReadBelowLogStart = "store.read.below_log_start",
     /// A read was answered from a segment file.
     ReadFromFile = "store.read.from_file",
     /// A log was created in the folder of an older one whose deletion had failed.
@@ -259,6 +263,8 @@ marks! {
     ConsumerAnswerWaitsForOthers = "group.consumer.answer.waits",
     /// A decision about a consumer group could not be written.
     ConsumerDecisionTakenBack = "group.consumer.taken_back",
+    /// Older decisions than the one taken back were still being written.
+    ConsumerEarlierDecisionKept = "group.consumer.taken_back.in_part",
     /// A member of a consumer group was silent for its session.
     ConsumerSessionOver = "group.consumer.expiry.session",
     /// A member of a consumer group did not let go of partitions in time.
@@ -286,6 +292,31 @@ marks! {
     MetaCreationFailed = "meta.create.failed",
     /// A topic's deletion could not be written.
     MetaDeletionFailed = "meta.delete.failed",
+    // node, as a member of a cluster
+    /// A member whose disk takes no changes any more gave up the partition.
+    LeadershipGivenUp = "cluster.leadership.given_up",
+    /// A member learned that somebody else leads what it led.
+    LeadershipMovedAway = "cluster.leadership.moved_away",
+    /// A change was refused by the store outside: somebody else leads the partition.
+    ConfirmFenced = "cluster.confirm.fenced",
+    /// A log that is to be led here was written and opened.
+    LogImported = "cluster.import.done",
+    /// A log that is to be led here could not be written and is tried again.
+    ImportRetried = "cluster.import.retried",
+    /// A leadership was told of that is over, or known.
+    LeadOutdated = "cluster.lead.outdated",
+    /// A message had no known machine to go to.
+    PeerUnknown = "cluster.peer.unknown",
+    /// Messages for one member shared a request.
+    PeerRequestBatched = "cluster.peer.batched",
+    /// A member does not know WriteTxnMarkers v2 and got v1 (KIP-1228).
+    MarkersFellBack = "cluster.markers.fell_back",
+    /// A WriteTxnMarkers got no answer.
+    MarkersUnanswered = "cluster.markers.unanswered",
+    /// A verification got no answer from the coordinator.
+    VerifyUnanswered = "cluster.verify.unanswered",
+    /// A leader refused a marker of a coordinator that had been replaced.
+    MarkerFencedByCoordinatorEpoch = "cluster.markers.coordinator_fenced",
     // node
     /// A turn that failed took along what the open one had appended after it.
     OpenTurnDiscarded = "node.open_turn_discarded",

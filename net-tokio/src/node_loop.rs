@@ -225,6 +225,7 @@ impl NodeLoop {
                 Output::File { ticket, op } => self.done.extend(self.lanes.submit(ticket, op)),
                 Output::Job { ticket, job } => self.lanes.submit_job(ticket, job),
                 Output::Ready => self.notices.send(Notice::Ready).unwrap_or(()),
+                Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,
             }

@@ -143,6 +143,7 @@ mod tests {
     fn empty_log(recorder: &Recorder) {
         for committed in [false, true] {
             let fetch = Fetch {
+                broker: 0,
                 part: 0,
                 committed,
                 from: 0,

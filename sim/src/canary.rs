@@ -43,6 +43,7 @@ fn lost_record() -> History {
             aborted: Vec::new(),
             batches: Vec::new(),
             is_final: true,
+            broker: 0,
         };
         history.push(4, 0, Event::Fetched(Box::new(fetch)));
     }

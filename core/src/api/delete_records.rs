@@ -45,7 +45,7 @@ pub(crate) fn handle(node: &mut Node, context: Context, request: DeleteRecordsRe
     let id = context.id;
     node.waiting.insert(context.conn, id, Pending::DeleteRecords(pending));
     for (part, partition, offset) in moves {
-        node.store.move_log_start(partition, offset);
+        node.move_log_start(partition, offset);
         let request = Some((id, part));
         node.when_persisted(Completion::LogStart { partition, offset, request });
     }

@@ -5,6 +5,7 @@
 //! by itself: only when that may be enough is everything evaluated anew, so that a consumer of a
 //! thousand partitions does not make each append to one of them a thousand times as dear.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use super::Context;
 use super::fetch_sessions::{Cached, FINAL_EPOCH, INITIAL_EPOCH, Key, Limits, Told};
 use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
+use crate::cluster::{Leader, NodeId};
 use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::mark;
@@ -347,8 +349,11 @@ pub(super) fn check_epoch(partition: &Partition, asked: i32) -> Result<(), Error
     }
 }
 
-const fn storage_code(_error: StorageError) -> ErrorCode {
-    ErrorCode::KafkaStorageError
+const fn storage_code(error: StorageError) -> ErrorCode {
+    match error {
+        StorageError::BelowLogStart => ErrorCode::OffsetOutOfRange,
+        _ => ErrorCode::KafkaStorageError,
+    }
 }
 
 /// Puts batches into a partition's answer, and beside them the aborted transactions that reach
@@ -407,12 +412,12 @@ pub(crate) fn read_done(
     let data = core::mem::take(&mut part.data);
     // What became of the log while the file was read: the aborted transactions of deleted records
     // are forgotten, and without them the records would count as committed.
-    let log_start = part.id.ok().and_then(|id| node.partitions.get(&id)).map(Partition::log_start);
+    let is_here = part.id.is_ok_and(|id| node.partitions.contains_key(&id));
     match result {
-        Ok(_) if log_start.is_none() => {
+        Ok(_) if !is_here => {
             fail(&mut part, data, ErrorCode::NotLeaderOrFollower);
         }
-        Ok(_) if log_start.is_some_and(|start| part.offset < start) => {
+        Err(StorageError::BelowLogStart) => {
             mark!(FetchLostItsRecords);
             let data = empty_answer(part.index);
             fail(&mut part, data, ErrorCode::OffsetOutOfRange);
@@ -528,12 +533,12 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
     let version = fetch.context.version;
     let mut responses = Vec::with_capacity(fetch.topics.len());
     let mut records = Vec::with_capacity(fetch.topics.len());
-    let mut not_leader = false;
+    let mut leaders = BTreeSet::new();
     for topic in fetch.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         let mut parts = Vec::with_capacity(topic.partitions.len());
         for mut part in topic.partitions {
-            not_leader |= tell_leader(node, version, &mut part.data);
+            leaders.extend(tell_leader(node, version, &mut part));
             partitions.push(part.data);
             parts.push(part.records);
         }
@@ -545,34 +550,32 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
         });
         records.push(parts);
     }
-    let node_endpoints = if not_leader && version >= 16 {
-        alloc::vec![NodeEndpoint {
-            node_id: node.config.node_id,
-            host: KafkaString::from(node.config.advertised_host.clone()),
-            port: node.config.advertised_port,
+    let leaders = if version >= 16 { leaders } else { BTreeSet::new() };
+    let node_endpoints = leaders
+        .into_iter()
+        .filter_map(|id| node.member_of(id))
+        .map(|member| NodeEndpoint {
+            node_id: member.id,
+            host: KafkaString::from(member.host),
+            port: member.port,
             ..Default::default()
-        }]
-    } else {
-        Vec::new()
-    };
+        })
+        .collect();
     let data = FetchResponseData { session_id, responses, node_endpoints, ..Default::default() };
     node.respond(id, Response::Fetch(FetchResponse { data, records }));
 }
 
 /// Names the leader to who asks the wrong one.
-fn tell_leader(node: &Node, version: i16, data: &mut PartitionData) -> bool {
-    let code = data.error_code;
+fn tell_leader(node: &Node, version: i16, part: &mut Part) -> Option<NodeId> {
+    let code = part.data.error_code;
     let wrong = code == ErrorCode::NotLeaderOrFollower.code()
         || code == ErrorCode::FencedLeaderEpoch.code();
     if version < 12 || !wrong {
-        return false;
+        return None;
     }
-    data.current_leader = LeaderIdAndEpoch {
-        leader_id: node.config.node_id,
-        leader_epoch: node.meta.leader_epoch(),
-        ..Default::default()
-    };
-    true
+    let Leader { node: leader_id, epoch: leader_epoch } = node.leader_of(part.id.ok()?)?;
+    part.data.current_leader = LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
+    Some(leader_id)
 }
 
 fn told(part: &Part) -> Told {

@@ -69,6 +69,16 @@ pub(crate) fn resume(node: &mut Node, context: Context, request: Request) {
         Request::ApiVersions(request) => api_versions::handle(node, &context, &request),
         Request::ApiVersionsUnsupported => api_versions::unsupported(node, &context),
         Request::Metadata(request) => topics::metadata(node, context, request),
+        Request::CreateTopics(_)
+        | Request::DeleteTopics(_)
+        | Request::CreatePartitions(_)
+        | Request::AlterConfigs(_)
+        | Request::IncrementalAlterConfigs(_)
+        | Request::UpdateFeatures(_)
+            if node.cluster.is_some() =>
+        {
+            refuse_as_member(node, &context, &request);
+        }
         Request::CreateTopics(request) => topics::create(node, context, request),
         Request::DeleteTopics(request) => topics::delete(node, context, request),
         Request::DeleteRecords(request) => delete_records::handle(node, context, request),
@@ -146,6 +156,15 @@ fn resume_admin(node: &mut Node, context: Context, request: Request) {
         }
         // `resume` takes the others.
         other => refuse_all(node, &context, &other),
+    }
+}
+
+/// Topics of a cluster are created and deleted elsewhere: its members only hear of it.
+fn refuse_as_member(node: &mut Node, context: &Context, request: &Request) {
+    let code = ErrorCode::NotController;
+    match crate::wire::error_response(request, context.version, code) {
+        Some(response) => node.respond(context.id, response),
+        None => node.output(Output::Disconnect { id: context.id, reason: "not the controller" }),
     }
 }
 

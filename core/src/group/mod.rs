@@ -312,6 +312,14 @@ struct InFlight {
     purpose: Purpose,
 }
 
+impl InFlight {
+    /// Whether it holds a decision about this consumer group.
+    fn decides(&self, partition: i32, id: &GroupId) -> bool {
+        let of_group = matches!(&self.purpose, Purpose::Consumer { group, .. } if group == id);
+        of_group && self.partition == partition
+    }
+}
+
 /// The coordinator of every group whose partition of `__consumer_offsets` this node leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupCoordinator {
@@ -485,7 +493,7 @@ impl GroupCoordinator {
         };
         if let Purpose::Consumer { group, .. } = &in_flight.purpose {
             let (partition, entries) = (in_flight.partition, &in_flight.entries);
-            self.decision_written(now, partition, group, entries, outcome);
+            self.decision_written(now, partition, group, (id, entries), outcome);
         }
         self.answer(now, in_flight.partition, in_flight.purpose, outcome);
     }

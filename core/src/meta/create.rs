@@ -143,6 +143,27 @@ impl Meta {
         Ok(plan)
     }
 
+    /// Plans a topic that was created elsewhere; `None` when it is known or on its way.
+    pub fn plan_placed(
+        &mut self,
+        name: &TopicName,
+        id: TopicId,
+        partitions: i32,
+        configs: &[(String, String)],
+    ) -> Option<TopicPlan> {
+        if self.topics.contains_key(name) || self.creating.contains_key(name) {
+            return None;
+        }
+        let configs = configs.iter().map(|(key, value)| (Arc::from(&**key), Arc::from(&**value)));
+        let configs = configs.collect();
+        let name = name.clone();
+        let mut plan =
+            TopicPlan { name, id, partitions, replication_factor: 1, configs, records: vec![] };
+        plan.records = self.creation_records(&plan);
+        self.creating.insert(plan.name.clone(), id);
+        Some(plan)
+    }
+
     /// The creation of a planned topic could not be written: the name is free again.
     pub fn creation_failed(&mut self, name: &TopicName) {
         crate::mark!(MetaCreationFailed);

@@ -183,6 +183,7 @@ impl Node {
             self.allocate_producer_ids();
         }
         self.output(Output::Ready);
+        self.write_placed_topics();
         self.start_expiry();
         self.start_cleaning();
     }
@@ -192,7 +193,8 @@ impl Node {
     fn drop_stray_logs(&mut self) {
         let unopened = core::mem::take(&mut self.boot.unopened);
         for log in unopened {
-            if self.meta.has_partition(log.id()) {
+            // A member leads what it is told to, with the log that comes with it.
+            if self.cluster.is_none() && self.meta.has_partition(log.id()) {
                 self.boot.unopened.push_back(log);
             } else {
                 mark!(StrayLogDropped);
@@ -203,6 +205,9 @@ impl Node {
 
     /// A topic whose creation was persisted, but not the logs that follow from it.
     pub(super) fn create_missing_logs(&mut self) {
+        if self.cluster.is_some() {
+            return;
+        }
         for (id, topic) in self.meta.partitions() {
             if !self.store.holds(id) && !self.partitions.contains_key(&id) {
                 mark!(MissingLogCreated);
@@ -250,8 +255,13 @@ impl Node {
     }
 
     fn open_next(&mut self) {
-        let Some(mut partition) = self.boot.unopened.pop_front() else { return };
+        let Some(partition) = self.boot.unopened.pop_front() else { return };
         let epoch = self.meta.leader_epoch();
+        self.open(partition, epoch);
+    }
+
+    /// A partition is led here from now on, and so is the coordinator that lives on it.
+    pub(super) fn open(&mut self, mut partition: Partition, epoch: i32) {
         partition.lead(epoch);
         let (id, topic) = (partition.id(), partition.topic().clone());
         let start = partition.log_start();

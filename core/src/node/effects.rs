@@ -10,8 +10,10 @@ use super::completion::Completion;
 use super::message::{MarkerReply, Message};
 use super::turn::Refused;
 use crate::batch::{BatchBuilder, CheckedBatch};
+use crate::cluster::ClusterOutput;
 use crate::error::ErrorCode;
 use crate::group::GroupEffect;
+use crate::io::Output;
 use crate::partition::{AppendError, Appended, Guard, Origin};
 use crate::store::StoreEvent;
 use crate::txn::{LogAppendError, TxnEffect, TxnReply, TxnReplyTo};
@@ -48,7 +50,7 @@ impl Node {
     fn store_event(&mut self, event: StoreEvent) {
         match event {
             StoreEvent::TurnsPersisted { through } => self.turns_persisted(through),
-            StoreEvent::TurnsFailed { from, .. } => self.turns_failed(from),
+            StoreEvent::TurnsFailed { from, error } => self.turns_failed(from, error),
             StoreEvent::LogRecovered(log) => self.log_recovered(*log),
             StoreEvent::Recovered => self.recovered(),
             StoreEvent::ReadDone { id, result } => {
@@ -80,6 +82,9 @@ impl Node {
                 let reply = MarkerReply::Coordinator(token);
                 self.send(Message::WriteMarker { to, marker, reply });
             }
+            TxnEffect::AllocateProducerIds if self.cluster.is_some() => {
+                self.output(Output::Cluster(ClusterOutput::WantProducerIds));
+            }
             TxnEffect::AllocateProducerIds => self.allocate_producer_ids(),
         }
     }
@@ -96,7 +101,9 @@ impl Node {
         let key = records.first().map(|(key, _)| key.clone()).unwrap_or_default();
         let batch = coordinator_batch(self.now.wall_ms, records);
         match self.append_internal(TRANSACTION_STATE_TOPIC, partition, &batch, None) {
-            Ok(_) => self.when_persisted(Completion::TxnLog { append, key }),
+            Ok((partition, _)) => {
+                self.when_persisted(Completion::TxnLog { append, key, partition });
+            }
             Err(refused) => {
                 let error = match refused {
                     Refused::NotHere => LogAppendError::NotLeader,
@@ -122,9 +129,10 @@ impl Node {
                 let guard = txn.and_then(|txn| txn.guard).map(Guard);
                 let batch = batch.build();
                 match self.append_internal(CONSUMER_OFFSETS_TOPIC, partition, &batch, guard) {
-                    Ok(appended) => {
+                    Ok((partition, appended)) => {
                         let base_offset = appended.base_offset();
-                        self.when_persisted(Completion::GroupLog { append: id, base_offset });
+                        let done = Completion::GroupLog { append: id, base_offset, partition };
+                        self.when_persisted(done);
                     }
                     Err(refused) => {
                         self.group.appended(self.now, id, Err((&refused).into()));
@@ -141,14 +149,15 @@ impl Node {
         partition: i32,
         batch: &CheckedBatch,
         guard: Option<Guard>,
-    ) -> Result<Appended, Refused> {
+    ) -> Result<(PartitionId, Appended), Refused> {
         let to = TopicPartition::new(topic, partition);
         let id = self.meta.partition_id(&to).ok_or(Refused::NotHere)?;
-        self.append(id, batch, Origin::Coordinator, guard)
+        Ok((id, self.append(id, batch, Origin::Coordinator, guard)?))
     }
 
-    /// One message is one turn.
+    /// One message is one turn. One for a machine of another member leaves as a request.
     pub(super) fn deliver(&mut self, message: Message) {
+        let Some(message) = self.deliver_to_peer(message) else { return };
         match message {
             Message::Verify {
                 verify,
@@ -187,8 +196,9 @@ impl Node {
         let Some(id) = self.meta.partition_id(to) else {
             mark!(MarkerToDeletedTopic);
             let result = match reply {
-                MarkerReply::Coordinator(_) => Ok(()),
-                MarkerReply::Request { .. } => Err(ErrorCode::UnknownTopicOrPartition),
+                MarkerReply::Coordinator(_) if self.cluster.is_none() => Ok(()),
+                // A member may only not have heard of the topic yet.
+                _ => Err(ErrorCode::UnknownTopicOrPartition),
             };
             return self.send(Message::MarkerWritten { reply, result });
         };

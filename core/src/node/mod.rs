@@ -9,6 +9,7 @@
 
 mod boot;
 mod cleaning;
+mod cluster;
 mod completion;
 mod configs;
 mod effects;
@@ -78,6 +79,8 @@ pub struct Node {
     pub(crate) timers: Timers,
     after_change: Vec<AfterChange>,
     next_verify: u64,
+    /// Only of a member of a cluster.
+    pub(crate) cluster: Option<alloc::boxed::Box<cluster::Cluster>>,
     /// When a log to clean is looked for next.
     cleaning_at: Option<Timestamp>,
 }
@@ -105,6 +108,7 @@ impl Node {
             timers: Timers::default(),
             after_change: Vec::new(),
             next_verify: 0,
+            cluster: None,
             cleaning_at: None,
             changing: false,
             static_config: config.clone(),
@@ -134,10 +138,15 @@ impl Node {
             Input::FileDone { ticket, result } => self.store.done(now, ticket, result),
             Input::JobDone { ticket, done } => self.store.job_done(ticket, done),
             Input::Tick => self.tick(),
+            Input::Cluster(input) => self.cluster_input(*input),
             Input::Stop => self.stop(),
         }
         self.open_recovered_logs();
         self.settle();
+        if self.imports_wait() {
+            self.advance_imports();
+            self.settle();
+        }
     }
 
     /// The next output; `None` when the input, and every message it led to, is worked off.

@@ -54,7 +54,7 @@ impl Node {
             return;
         };
         mark!(RetentionMovedLogStart);
-        self.store.move_log_start(id, offset);
+        self.move_log_start(id, offset);
         self.when_persisted(Completion::LogStart { partition: id, offset, request: None });
         self.split_large_turn();
     }

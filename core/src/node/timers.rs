@@ -17,6 +17,10 @@ pub(crate) enum Timer {
     VerifyAgain(RequestId),
     /// Logs whose creation failed are tried again.
     CreateLogs,
+    /// The log of a partition to lead could not be written and is tried again.
+    Import(PartitionId),
+    /// Records of topics that a placement named are tried again.
+    PlacedTopics,
     /// The boot's record could not be written and is tried again.
     Boot,
     /// Producer ids that were not used for long are dropped (`producer.id.expiration.ms`).
@@ -64,6 +68,8 @@ impl Node {
                 Timer::Deadline(request) => api::deadline(self, request),
                 Timer::VerifyAgain(request) => api::produce::verify_again(self, request),
                 Timer::CreateLogs => self.create_missing_logs(),
+                Timer::Import(partition) => self.import_again(partition),
+                Timer::PlacedTopics => self.write_placed_topics(),
                 Timer::Boot => self.write_boot_record(),
                 Timer::ExpireProducers => self.expire_producers(),
                 Timer::ExpireOffsets => self.expire_offsets(),

@@ -80,6 +80,7 @@ impl Node {
             }
         }
         self.boot_record_failed();
+        self.placed_topics_failed();
         self.topics_changed();
     }
 
@@ -125,7 +126,12 @@ impl Node {
 
     /// Opens a new, empty log.
     pub(super) fn create_partition(&mut self, id: PartitionId, topic: TopicPartition) {
-        if self.partitions.contains_key(&id) || self.store.holds(id) || !self.is_booted() {
+        let is_member = self.cluster.is_some();
+        if is_member
+            || self.partitions.contains_key(&id)
+            || self.store.holds(id)
+            || !self.is_booted()
+        {
             return;
         }
         let config = self.log_config(&topic.topic);

@@ -58,14 +58,16 @@ impl Partition {
         self.transactions.replicated(reached);
     }
 
-    /// Takes back every append that is not persisted: the partition is as if it had never seen
-    /// them, save for verifications that began since.
-    pub fn roll_back(&mut self) {
-        if self.log_end == self.high_watermark {
+    /// Takes back the append that holds this offset and every later one, as far as they are not
+    /// persisted: the partition is as if it had never seen them, save for verifications that began
+    /// since. Appends before it may still become persisted (those of a member of a cluster, which
+    /// are on its disk and not confirmed).
+    pub fn roll_back(&mut self, from: Offset) {
+        if self.log_end <= from.max(self.high_watermark) {
             return;
         }
         mark!(PartitionRolledBack);
-        while let Some(undo) = self.undo.pop_back() {
+        while let Some(undo) = self.undo.pop_back_if(|undo| undo.last_offset >= from) {
             let Some(undo) = undo.producer else { continue };
             match undo.transaction {
                 TxnChange::None => {}
@@ -82,8 +84,12 @@ impl Partition {
                 self.verifications.put_back(undo.producer_id, state);
             }
         }
-        self.log_end = self.high_watermark;
-        self.aborted.truncate(self.high_watermark);
+        let before = self.undo.back().map(|undo| undo.last_offset.saturating_add(1));
+        if before.is_some() {
+            mark!(PartitionRolledBackInPart);
+        }
+        self.log_end = before.unwrap_or(self.high_watermark);
+        self.aborted.truncate(self.log_end);
     }
 
     /// The producers as of the high watermark, in Kafka's snapshot format. The snapshot belongs

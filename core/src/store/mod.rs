@@ -56,7 +56,7 @@ use self::frame::Entry;
 use self::journal::Journal;
 use self::log::Log;
 use self::read::PendingRead;
-pub use self::recovered::{BatchSummary, RecoveredLog};
+pub use self::recovered::{BatchSummary, RecoveredLog, summary_of};
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
@@ -152,6 +152,9 @@ pub enum StorageError {
     /// There is no such log.
     #[error("no such log")]
     UnknownLog,
+    /// What is there begins further up: its deletion is under way.
+    #[error("the records are being deleted")]
+    BelowLogStart,
 }
 
 impl From<FileError> for StorageError {
@@ -456,6 +459,20 @@ impl Store {
     #[must_use]
     pub fn holds(&self, id: PartitionId) -> bool {
         self.logs.contains_key(&id) || self.damaged.contains(&id)
+    }
+
+    /// Whether nothing is on its way to the files that a new log of this id and name would have.
+    #[must_use]
+    pub fn is_free(&self, id: PartitionId, topic: &TopicPartition) -> bool {
+        let folder = files::folder(topic);
+        let is_removed = |removal: &Removal| {
+            removal.folder.as_ref().is_some_and(|(_, removed)| *removed == folder)
+        };
+        !self.holds(id)
+            && self.checkpoint.is_none()
+            && !self.in_flight.values().any(|purpose| *purpose == Purpose::Writeback(id))
+            && !self.removals.iter().any(is_removed)
+            && !self.reads.values().any(|read| read.is_of(id))
     }
 
     /// First readable offset and offset of the next record, as persisted.

@@ -43,6 +43,13 @@ pub(super) struct PendingRead {
     replaced: u32,
 }
 
+impl PendingRead {
+    /// Whether it reads this log.
+    pub(super) fn is_of(&self, id: PartitionId) -> bool {
+        self.id == id
+    }
+}
+
 impl Store {
     /// Reads whole batches of a log from the one that holds `offset` (or the next one after it)
     /// on. The first may begin before `offset`; none reaches `bound`. At most `max_bytes`, except
@@ -64,6 +71,10 @@ impl Store {
         let bound = bound.min(log.log_end);
         if offset >= bound {
             return ReadOutcome::Ready(Vec::new());
+        }
+        if offset < log.log_start {
+            mark!(ReadBelowLogStart);
+            return ReadOutcome::Error(StorageError::BelowLogStart);
         }
         let wanted = Wanted { offset, bound, max_bytes, at_least_one };
         if let Some(from) = log.cached_from(offset) {
@@ -152,6 +163,10 @@ impl Store {
             mark!(ReadBegunAgain);
             (read.segment, read.position) = (segment, position);
             return self.emit_read(read_id, read);
+        }
+        if self.logs.get(&read.id).is_some_and(|log| read.wanted.offset < log.log_start) {
+            mark!(ReadBelowLogStart);
+            return self.end_read(read_id, Err(StorageError::BelowLogStart));
         }
         let bytes = match result {
             Ok(FileOutcome::Bytes(bytes)) => bytes,

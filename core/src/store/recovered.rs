@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::batch::BatchHeader;
+use crate::batch::{BatchHeader, StoredBatch};
 use crate::partition::AbortedTxn;
 use crate::types::{Decision, Offset, PartitionId, TopicPartition};
 
@@ -15,6 +15,12 @@ pub struct BatchSummary {
     pub header: BatchHeader,
     /// For a transaction marker, its decision and coordinator epoch (`batch::parse_marker`).
     pub marker: Option<(Decision, i32)>,
+}
+
+/// What is kept of a batch that is at hand.
+#[must_use]
+pub fn summary_of(batch: &StoredBatch) -> BatchSummary {
+    super::recover_log::summary(&batch.clone().into())
 }
 
 /// One log as its files hold it.

@@ -47,6 +47,7 @@ impl Client {
             .ok_or_else(|| ClientError::Protocol("a damaged batch was served".to_owned()))?;
         let aborted = data.aborted_transactions.iter().flatten();
         Ok(Fetch {
+            broker: 0,
             part: place.part,
             committed: place.committed,
             from: place.from,

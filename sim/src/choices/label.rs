@@ -143,6 +143,30 @@ labels! {
     Upgrade: Fault = "node.upgrade",
     /// Whether a second node recovers beside the one that lives.
     Shadow: Detail = "shadow",
+    /// How many brokers there are, and how old they are.
+    Brokers: Config = "cluster.brokers",
+    /// Whether a fault between brokers exists in this seed, and how often it strikes.
+    ClusterFault: Config = "cluster.fault",
+    /// A partition gets another leader.
+    LeaderMoves: Fault = "cluster.leader.moves",
+    /// Which partition, and which leader.
+    Move: Detail = "cluster.move",
+    /// When a member hears who leads what.
+    News: Schedule = "cluster.news",
+    /// A member hears late who leads what.
+    NewsLate: Fault = "cluster.news.late",
+    /// A message between members is lost.
+    PeerLost: Fault = "cluster.peer.lost",
+    /// A message between members is late.
+    PeerDelayed: Fault = "cluster.peer.delayed",
+    /// The network between two members is cut.
+    PeersCut: Fault = "cluster.peers.cut",
+    /// How late a message between members is, how long and which way the network is cut.
+    PeerFate: Detail = "cluster.peer.fate",
+    /// A commit takes long to reach the store.
+    ConfirmDelayed: Fault = "cluster.confirm.delayed",
+    /// How long.
+    ConfirmFate: Detail = "cluster.confirm.fate",
 }
 
 impl Label {

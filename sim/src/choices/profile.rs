@@ -79,9 +79,34 @@ faults! {
     /// No fault: a second node recovers from what is durable, beside the one that lives; the rate
     /// is of inputs.
     Shadow = "shadow recovery", most 30;
+    /// A partition gets another leader; the rate is of inputs.
+    LeaderMoves = "leader moves", most 60;
+    /// A member hears late who leads what, the old leader too; the rate is of news.
+    NewsLate = "news late", most 8_000;
+    /// A request or answer between members is lost.
+    PeerLost = "peer message lost", most 1_000;
+    /// A request between members takes longer than its sender waits.
+    PeerDelayed = "peer message delayed", most 1_000;
+    /// The network between two members is cut for a while, one way or both.
+    PeersCut = "peers cut", most 400;
+    /// A commit takes long to reach the store.
+    ConfirmDelayed = "confirm delayed", most 200;
 }
 
 impl Fault {
+    /// Whether it needs several brokers.
+    const fn is_between_brokers(self) -> bool {
+        matches!(
+            self,
+            Self::LeaderMoves
+                | Self::NewsLate
+                | Self::PeerLost
+                | Self::PeerDelayed
+                | Self::PeersCut
+                | Self::ConfirmDelayed
+        )
+    }
+
     /// One seed in how many has it: what destroys the only copy also ends most of the run.
     const fn rarity(self) -> u32 {
         match self {
@@ -108,13 +133,24 @@ impl Profile {
     /// Draws a subset of faults and a rate for each.
     pub fn draw(choices: &mut impl Choices) -> Self {
         let mut profile = Self::dull();
-        for &fault in Fault::ALL {
+        for &fault in Fault::ALL.iter().filter(|fault| !fault.is_between_brokers()) {
             if choices.below(Label::FaultOn, fault.rarity()) == 1 {
                 let rate = 1 + choices.below(Label::FaultRate, fault.most());
                 profile.set(fault, rate);
             }
         }
         profile
+    }
+
+    /// Draws a subset of the faults between brokers too.
+    pub fn draw_between_brokers(&mut self, choices: &mut impl Choices) {
+        for &fault in Fault::ALL.iter().filter(|fault| fault.is_between_brokers()) {
+            // Without moves a cluster is hardly one.
+            let seldom = if fault == Fault::LeaderMoves { 4 } else { 2 };
+            if choices.below(Label::ClusterFault, seldom) > 0 {
+                self.set(fault, 1 + choices.below(Label::ClusterFault, fault.most()));
+            }
+        }
     }
 
     /// How often a fault strikes, in 10,000.

@@ -39,7 +39,7 @@ pub struct Admin {
 }
 
 /// Partitions of its topic.
-const SIDE_PARTS: i32 = 3;
+pub(crate) const SIDE_PARTS: i32 = 3;
 /// How far before or after now its timestamps are, in ms.
 const DAY_MS: i64 = 86_400_000;
 

@@ -9,7 +9,7 @@ use verdict_core::wire::Response;
 
 use super::TOPIC;
 use super::admin::list_offsets;
-use super::codes::{NONE, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
+use super::codes::{NONE, NOT_CONTROLLER, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
 use super::fetching::{fetch, read_fetch};
 use super::requests::{
     code_of, create_topic, fetched_offset, find_coordinator, listed_offset, offset_commit,
@@ -155,7 +155,8 @@ impl Auditor {
             self.stage = Stage::Earliest { part, committed };
             return self.wake(env);
         }
-        if code != NONE && !(call.kind == Stage::Create && code == TOPIC_ALREADY_EXISTS) {
+        let exists = matches!(code, TOPIC_ALREADY_EXISTS | NOT_CONTROLLER);
+        if code != NONE && !(call.kind == Stage::Create && exists) {
             self.seen = format!("error code {code}");
             return self.session.retry(env, place, call);
         }

@@ -1,5 +1,7 @@
 //! What a client does about an error code: the table of spec 12, as the Java producer has it.
 
+use crate::world::Env;
+
 /// Kafka's number of "no error".
 pub(crate) const NONE: i16 = 0;
 /// OFFSET_OUT_OF_RANGE.
@@ -8,6 +10,8 @@ pub(super) const OFFSET_OUT_OF_RANGE: i16 = 1;
 pub(super) const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 /// DUPLICATE_SEQUENCE_NUMBER.
 pub(super) const DUPLICATE_SEQUENCE_NUMBER: i16 = 46;
+/// NOT_CONTROLLER: in a cluster the topics are there from the start.
+pub(super) const NOT_CONTROLLER: i16 = 41;
 /// TOPIC_ALREADY_EXISTS.
 pub(super) const TOPIC_ALREADY_EXISTS: i16 = 36;
 /// FETCH_SESSION_ID_NOT_FOUND.
@@ -23,8 +27,10 @@ pub(super) const STALE_MEMBER_EPOCH: i16 = 113;
 /// Whether a code that is retried leaves open what became of the request: REQUEST_TIMED_OUT,
 /// NETWORK_EXCEPTION, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, the two of NOT_ENOUGH_REPLICAS,
 /// KAFKA_STORAGE_ERROR. What was written before a sync failed may turn up after a restart.
-pub(super) const fn leaves_open(code: i16) -> bool {
-    matches!(code, 7 | 13 | 15 | 16 | 19 | 20 | 56)
+/// In a cluster NOT_LEADER_OR_FOLLOWER too: the store may have taken what its old leader was not
+/// told any more.
+pub(super) const fn leaves_open(env: &Env, code: i16) -> bool {
+    (env.is_cluster() && code == 6) || matches!(code, 7 | 13 | 15 | 16 | 19 | 20 | 56)
 }
 
 /// Which request the code answers.

@@ -95,6 +95,7 @@ pub(super) fn read_fetches(
                 aborted: aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect(),
                 batches,
                 is_final: false,
+                broker: 0,
             });
             all.push((part, data.error_code, fetched));
         }

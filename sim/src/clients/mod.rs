@@ -19,7 +19,7 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 pub use self::admin::Admin;
-pub(crate) use self::admin::list_offsets;
+pub(crate) use self::admin::{SIDE_PARTS, list_offsets};
 pub use self::auditor::Auditor;
 pub(crate) use self::fetching::{fetch, read_fetch};
 pub use self::follower::Follower;

@@ -75,7 +75,7 @@ impl OffsetKeeper {
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
         let Some((place, mut call)) = self.session.take(conn, corr) else { return };
-        call.unsure |= leaves_open(code_of(&response));
+        call.unsure |= leaves_open(env, code_of(&response));
         if code_of(&response) != NONE {
             return self.session.retry(env, place, call);
         }

@@ -333,7 +333,7 @@ impl Producer {
             self.ended(env, &call, Outcome::Failed);
             return self.step(env);
         }
-        call.unsure |= leaves_open(code);
+        call.unsure |= leaves_open(env, code);
         let mut reaction = react(call.kind.asked(), code);
         if code == super::codes::OUT_OF_ORDER_SEQUENCE_NUMBER && place > 0 {
             reaction = Reaction::Retry;
@@ -360,6 +360,10 @@ impl Producer {
     fn note_refusal(&self, env: &mut Env, kind: &Kind, code: i16) {
         let Some((pid, epoch)) = self.identity else { return };
         if !matches!(code, 45 | 46 | 49 | 59) || env.forgets_producers() || env.forgets_ids() {
+            return;
+        }
+        // A coordinator that is none any more, and was not told yet, knows no newer id.
+        if code == 49 && env.is_cluster() {
             return;
         }
         let batch = match kind {

@@ -97,7 +97,10 @@ impl Reader {
             return self.wake(env);
         }
         if let Kind::Latest(_) = call.kind {
-            if let Some(offset) = listed_offset(&response) {
+            // One of several may not know yet that another leads.
+            if let Some(offset) = listed_offset(&response)
+                && !env.is_cluster()
+            {
                 let (committed, asked_us) = (self.committed, call.asked_us);
                 env.note(self.client, Event::Listed { part, committed, offset, asked_us });
             }

@@ -1,7 +1,7 @@
 //! One client's connection and the calls it has out: pipelined, in order, retried until a
 //! deadline, on a new connection when the old one is gone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use verdict_core::io::ConnId;
 use verdict_core::wire::Request;
@@ -12,7 +12,7 @@ use crate::world::Env;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
-    InFlight { corr: u32, since_us: u64 },
+    InFlight { conn: ConnId, corr: u32, since_us: u64 },
     Failed,
 }
 
@@ -50,7 +50,8 @@ impl Default for Patience {
 #[derive(Clone, Debug)]
 pub(super) struct Session<K> {
     client: ClientId,
-    conn: Option<ConnId>,
+    /// The connections it has, by broker.
+    conns: BTreeMap<usize, ConnId>,
     calls: VecDeque<Call<K>>,
     most_in_flight: usize,
     next_corr: u32,
@@ -65,7 +66,7 @@ impl<K> Session<K> {
     pub(super) fn new(client: ClientId, most_in_flight: usize) -> Self {
         Self {
             client,
-            conn: None,
+            conns: BTreeMap::new(),
             calls: VecDeque::new(),
             most_in_flight,
             next_corr: 0,
@@ -134,17 +135,20 @@ impl<K> Session<K> {
 
     /// Takes the call that an answer is for, with its place in the queue.
     pub(super) fn take(&mut self, conn: ConnId, corr: u32) -> Option<(usize, Call<K>)> {
-        if self.conn != Some(conn) {
-            return None;
-        }
-        let place = self.calls.iter().position(
-            |call| matches!(call.state, State::InFlight { corr: known, .. } if known == corr),
-        )?;
+        let place = self.calls.iter().position(|call| {
+            matches!(call.state, State::InFlight { conn: over, corr: known, .. }
+                if over == conn && known == corr)
+        })?;
         self.calls.remove(place).map(|call| (place, call))
     }
 
     /// Puts a call back to its place, to be tried again after the back-off.
     pub(super) fn retry(&mut self, env: &mut Env, place: usize, mut call: Call<K>) {
+        if env.is_cluster() {
+            // Somebody else may lead by now.
+            let broker = env.route(self.client, &call.request);
+            env.forget_routes(self.client, broker);
+        }
         call.state = State::Failed;
         call.again = true;
         self.calls.insert(place.min(self.calls.len()), call);
@@ -153,15 +157,16 @@ impl<K> Session<K> {
 
     /// The connection is gone.
     pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
-        if self.conn != Some(conn) {
+        let Some(broker) = self.conns.iter().find(|(_, of)| **of == conn).map(|(at, _)| *at) else {
             return;
-        }
-        self.conn = None;
+        };
+        self.conns.remove(&broker);
+        env.forget_routes(self.client, broker);
         if !self.late {
             env.reset(conn);
         }
         for call in &mut self.calls {
-            if matches!(call.state, State::InFlight { .. }) {
+            if matches!(call.state, State::InFlight { conn: over, .. } if over == conn) {
                 call.state = State::Failed;
                 call.again = true;
                 call.unsure = true;
@@ -172,7 +177,7 @@ impl<K> Session<K> {
 
     /// Forgets every call and closes the connection.
     pub(super) fn abandon(&mut self, env: &mut Env) -> Vec<Call<K>> {
-        if let Some(conn) = self.conn.take() {
+        for conn in core::mem::take(&mut self.conns).into_values() {
             env.close(conn);
             if !self.late {
                 env.reset(conn);
@@ -189,11 +194,11 @@ impl<K> Session<K> {
     /// the call, if any, whose deadline has passed.
     pub(super) fn wake(&mut self, env: &mut Env) -> Option<Call<K>> {
         let late = env.now_us.saturating_sub(self.patience.request_us);
-        let timed_out = self
-            .calls
-            .iter()
-            .any(|call| matches!(call.state, State::InFlight { since_us, .. } if since_us <= late));
-        if timed_out && let Some(conn) = self.conn {
+        let timed_out = |call: &Call<K>| match call.state {
+            State::InFlight { conn, since_us, .. } if since_us <= late => Some(conn),
+            _ => None,
+        };
+        while let Some(conn) = self.calls.iter().find_map(timed_out) {
             env.close(conn);
             self.cut(env, conn);
         }
@@ -240,10 +245,12 @@ impl<K> Session<K> {
             if in_flight >= self.most_in_flight {
                 break;
             }
-            let conn = *self.conn.get_or_insert_with(|| env.connect(self.client));
+            let broker = env.route(self.client, &call.request);
+            let conn =
+                *self.conns.entry(broker).or_insert_with(|| env.connect(self.client, broker));
             let corr = self.next_corr;
             self.next_corr += 1;
-            call.state = State::InFlight { corr, since_us: env.now_us };
+            call.state = State::InFlight { conn, corr, since_us: env.now_us };
             // What arrives a second time may be applied although the first time was refused.
             call.unsure |= env.send(conn, corr, call.version, call.request.clone());
             env.wake(self.client, env.now_us + self.patience.request_us);

@@ -306,6 +306,8 @@ pub struct Fetch {
     pub batches: Vec<Batch>,
     /// Whether it belongs to the reading at the end.
     pub is_final: bool,
+    /// The broker that answered. One that leads no more may answer what was, never go back.
+    pub broker: usize,
 }
 
 /// Everything that happened, in order.

@@ -6,11 +6,14 @@ use super::facts::Log;
 use super::{Facts, Findings};
 use crate::history::{Event, Fetch, Part};
 
+/// When an answer came, and the highest last stable offset and high watermark up to it.
+type Highest = (u64, i64, i64);
+
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
-    let mut seen: BTreeMap<Part, Vec<(u64, i64, i64)>> = BTreeMap::new();
+    let mut seen: BTreeMap<(Part, usize), Vec<Highest>> = BTreeMap::new();
     for (at_us, fetch) in facts.fetches() {
         bounds(at_us, fetch, findings);
-        let before = seen.entry(fetch.part).or_default();
+        let before = seen.entry((fetch.part, fetch.broker)).or_default();
         // Answers that had come before this one was asked for bound it from below.
         let known = before.partition_point(|&(at, _, _)| at <= fetch.asked_us);
         let (_, stable, watermark) = known.checked_sub(1).map_or((0, -1, -1), |i| before[i]);

@@ -39,15 +39,15 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     let mut holds = Holds::new();
     let mut commits: Vec<Commit> = Vec::new();
     for entry in &facts.history.entries {
-        match &entry.event {
-            &Event::LetGo { group, owner, ref kept, .. } => {
+        match entry.event {
+            Event::LetGo { group, owner, ref kept, .. } => {
                 if kept.is_empty() {
                     holds.remove(&(group, owner));
                 } else if let Some(hold) = holds.get_mut(&(group, owner)) {
                     hold.since.retain(|part, _| kept.contains(part));
                 }
             }
-            &Event::Held { group, owner, epoch, ref parts, asked_us, until_us } => {
+            Event::Held { group, owner, epoch, ref parts, asked_us, until_us } => {
                 for part in parts {
                     let time = (asked_us, entry.at_us);
                     if let Some(other) = certain_owner(&holds, (group, *part), owner, time) {
@@ -73,11 +73,11 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 let hold = Hold { client: entry.client, epoch, until_us, since };
                 holds.insert((group, owner), hold);
             }
-            &Event::OffsetAsked { group, part, offset, owner: Some(owner), .. } => {
+            Event::OffsetAsked { group, part, offset, owner: Some(owner), .. } => {
                 let (client, asked_us) = (entry.client, entry.at_us);
                 commits.push(Commit { client, group, part, offset, owner, asked_us });
             }
-            &Event::OffsetEnded { group, part, offset, outcome } => {
+            Event::OffsetEnded { group, part, offset, outcome } => {
                 let is_it = |one: &Commit| {
                     (one.client, one.group, one.part, one.offset)
                         == (entry.client, group, part, offset)

@@ -47,13 +47,12 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             }
             // At the end of its epochs an id changes by itself, when a transaction is aborted.
             Event::Refused { code: UNKNOWN_IDENTITY, id: Some(id), pid, epoch, .. }
-                if epoch < i16::MAX - 2 =>
+                if epoch < i16::MAX - 2
+                    && seen.users.get(&id).is_none_or(|users| users.len() <= 1) =>
             {
-                if seen.users.get(&id).is_none_or(|users| users.len() <= 1) {
-                    findings.add(13, || {
-                        format!("at {} us producer {pid} epoch {epoch} of transactional id {id} is unknown, and nobody else uses it", entry.at_us)
-                    });
-                }
+                findings.add(13, || {
+                    format!("at {} us producer {pid} epoch {epoch} of transactional id {id} is unknown, and nobody else uses it", entry.at_us)
+                });
             }
             Event::Refused { code: 45 | 46 | 59, pid, epoch, batch: Some((app, part)), .. } => {
                 let before = seen.unsettled.get(&(pid, epoch, part));

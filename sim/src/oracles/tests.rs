@@ -81,6 +81,7 @@ impl Story {
     fn read(self, part: u16, log: &[Batch], aborted: &[(i64, i64)]) -> Self {
         let end = log.last().map_or(0, |batch| batch.last + 1);
         let fetch = |committed: bool| Fetch {
+            broker: 0,
             part,
             committed,
             from: 0,
@@ -171,6 +172,7 @@ fn o1_speaks_at_a_hole_in_a_fetch() {
 #[test]
 fn o1_speaks_when_what_was_seen_is_gone_even_unacknowledged() {
     let early = Fetch {
+        broker: 0,
         part: 0,
         committed: false,
         from: 0,
@@ -222,6 +224,7 @@ fn o4_speaks_when_a_record_is_shown_that_nobody_committed() {
 #[test]
 fn o4_speaks_when_an_open_transaction_is_shown() {
     let early = Fetch {
+        broker: 0,
         part: 0,
         committed: true,
         from: 0,
@@ -251,6 +254,7 @@ fn o5_speaks_when_a_transaction_is_torn() {
 #[test]
 fn o6_speaks_when_the_lso_passes_an_open_transaction() {
     let early = Fetch {
+        broker: 0,
         part: 0,
         committed: false,
         from: 0,
@@ -268,6 +272,7 @@ fn o6_speaks_when_the_lso_passes_an_open_transaction() {
 #[test]
 fn o6_speaks_when_a_watermark_goes_back() {
     let at = |high_watermark: i64, asked_us: u64| Fetch {
+        broker: 0,
         part: 0,
         committed: false,
         from: 0,

@@ -9,7 +9,7 @@ use super::ScenarioError;
 use crate::clients::{Client, Op, Producer, ProducerKind, Reader, parse_op};
 use crate::history::{ClientId, Part};
 use crate::record::RecordedTable;
-use crate::world::pins::{Act, At, Pin};
+use crate::world::pins::{Act, At, MovedTopic, Pin};
 
 /// A file, as it is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -72,6 +72,10 @@ pub(super) struct Cluster {
     pub(super) timeout_ms: i32,
     pub(super) work_ms: u64,
     pub(super) properties: BTreeMap<String, String>,
+    /// More than one are members of a cluster.
+    pub(super) brokers: usize,
+    /// Brokers that do not know WriteTxnMarkers v2.
+    pub(super) of_old: Vec<usize>,
 }
 
 impl Default for Cluster {
@@ -82,6 +86,8 @@ impl Default for Cluster {
             timeout_ms: 3_000,
             work_ms: 60_000,
             properties: BTreeMap::new(),
+            brokers: 1,
+            of_old: Vec::new(),
         }
     }
 }
@@ -209,7 +215,8 @@ impl FaultEntry {
 }
 
 /// Reads `crash`, `crash 2000`, `tear 1`, `drop`, `delay 5000`, `io`, `no-space`, `pause 1 8000`,
-/// `jump -5000`; times in ms.
+/// `jump -5000`, `move transactions 0 1 late 3000` (also `records`, `offsets`; the broker, and when the others
+/// hear of it); times in ms.
 fn act(text: &str) -> Result<Act, ScenarioError> {
     let error = || ScenarioError::Fault(text.to_owned());
     let us = |word: &str| word.parse::<u64>().map(|ms| ms * 1_000).map_err(|_| error());
@@ -223,6 +230,21 @@ fn act(text: &str) -> Result<Act, ScenarioError> {
         ["io"] => Act::DiskIo,
         ["no-space"] => Act::DiskNoSpace,
         ["pause", client, ms] => Act::PauseClient(client.parse().map_err(|_| error())?, us(ms)?),
+        ["move", topic, partition, to, rest @ ..] => {
+            let late_us = match rest {
+                [] => 0,
+                ["late", ms] => us(ms)?,
+                _ => return Err(error()),
+            };
+            let topic = match *topic {
+                "records" => MovedTopic::Records,
+                "transactions" => MovedTopic::Transactions,
+                "offsets" => MovedTopic::Offsets,
+                _ => return Err(error()),
+            };
+            let partition = partition.parse().map_err(|_| error())?;
+            Act::Move(topic, partition, to.parse().map_err(|_| error())?, late_us)
+        }
         ["jump", ms] => Act::ClockJump(ms.parse().map_err(|_| error())?),
         _ => return Err(error()),
     })

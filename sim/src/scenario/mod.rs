@@ -19,7 +19,7 @@ use crate::explore::{Failure, Run, run_seed, run_world};
 use crate::record::RecordedRun;
 use crate::trace::Trace;
 use crate::world::pins::{Pin, Pins};
-use crate::world::{Plan, World, base_properties};
+use crate::world::{Brokers, Plan, World, base_properties};
 
 /// Why a file is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +148,11 @@ impl Scenario {
                 compacts: None,
                 pipeline: false,
                 timeout_ms: cluster.timeout_ms,
+                brokers: Brokers {
+                    count: cluster.brokers,
+                    of_old: cluster.of_old.clone(),
+                    first_leader: 0,
+                },
                 later_group_size: None,
                 lying_disk: false,
             };

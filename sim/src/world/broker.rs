@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use verdict_core::clean::JobDone;
+use verdict_core::cluster::{ClusterInput, ClusterOutput};
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::{ConnId, FileOp, FilePath, Input, Lane, Output, RequestId, Ticket};
 use verdict_core::marks::Mark;
@@ -59,8 +60,12 @@ fn tear(op: &mut FileOp, frames: u64) {
 pub(super) fn is_protected(request: &Request, version: i16) -> bool {
     match request {
         Request::EndTxn(_) | Request::TxnOffsetCommit(_) => version >= 5,
-        Request::AddPartitionsToTxn(_) | Request::AddOffsetsToTxn(_) | Request::OffsetCommit(_) => {
-            false
+        // Of brokers: they add with the epoch of the transaction, or only look.
+        Request::AddPartitionsToTxn(_) => version >= 4,
+        Request::AddOffsetsToTxn(_) | Request::OffsetCommit(_) => false,
+        // Of a transaction below version 2, or without the version, the leader cannot be strict.
+        Request::WriteTxnMarkers(request) => {
+            version >= 2 && request.markers.iter().all(|marker| marker.transaction_version >= 2)
         }
         Request::ConsumerGroupHeartbeat(_) => false,
         _ => true,
@@ -78,6 +83,8 @@ pub(super) struct Broker {
     pub(super) faulted: Option<String>,
     pub(super) inputs: u64,
     config: BrokerConfig,
+    /// One of several.
+    is_member: bool,
     /// `group.max.size` from the second life on.
     later_group_size: Option<i32>,
     started_us: u64,
@@ -96,8 +103,16 @@ pub(super) struct Broker {
 }
 
 impl Broker {
-    pub(super) fn new(index: usize, config: BrokerConfig) -> Self {
+    /// Broker number `index` of so many.
+    pub(super) fn new(index: usize, mut config: BrokerConfig, count: usize) -> Self {
+        let is_member = count > 1;
+        if is_member {
+            config.node_id = index as i32 + 1;
+            config.advertised_host = format!("b{index}");
+            config.advertised_port = 9092 + index as i32;
+        }
         Self {
+            is_member,
             index,
             node: None,
             disk: SimDisk::default(),
@@ -154,7 +169,8 @@ impl Broker {
         let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
         self.config.entropy =
             (0..4).fold(u128::from(self.life), |all, _| (all << 32) ^ entropy(env));
-        self.node = Some(Node::new(self.config.clone()));
+        let config = self.config.clone();
+        self.node = Some(if self.is_member { Node::member(config) } else { Node::new(config) });
         self.plan_death(env);
         self.head(env, || "starts".to_owned());
         self.handle(env, Input::Start);
@@ -199,6 +215,7 @@ impl Broker {
         self.head(env, || format!("dies, back in {back_after_us} us"));
         env.trace.event(env.now_us, What::Life, [0, self.life.into(), back_after_us, 0]);
         env.history.push(env.now_us, 0, Event::Crashed);
+        self.ready = false;
         self.disk.crash(&mut env.choices);
         self.tamper(env);
         self.requests.clear();
@@ -252,6 +269,45 @@ impl Broker {
         self.handle(env, Input::Request { id, conn, version, client_id, request: *request });
     }
 
+    /// News for a member.
+    pub(super) fn news(&mut self, env: &mut Env, input: ClusterInput) {
+        if self.node.is_some() {
+            env.trace.event(env.now_us, What::Input, [2, self.index as u64, 0, 0]);
+            self.handle(env, Input::Cluster(Box::new(input)));
+        }
+    }
+
+    /// The member hears who leads what, and gets the logs that it is to lead.
+    pub(super) fn tell(&mut self, env: &mut Env) {
+        if !self.ready {
+            return;
+        }
+        let Some(cluster) = &mut env.cluster else { return };
+        let life = self.life;
+        for input in cluster.news_for(self.index, env.now_us) {
+            if self.life == life {
+                self.news(env, input);
+            }
+        }
+    }
+
+    fn cluster_output(&mut self, env: &mut Env, output: ClusterOutput) {
+        let me = (self.index, self.life);
+        match output {
+            ClusterOutput::Confirm { id, changes } => env.confirm(me, id, changes),
+            ClusterOutput::Request { id, to, version, request } => {
+                let api = api_name(&request);
+                self.say(env, || format!("> {api} v{version} to b{}", to - 1));
+                env.send_to_peer(me, id, to, version, request);
+            }
+            ClusterOutput::Resigned { partition, epoch } => {
+                self.say(env, || format!("gives up {partition:?} of epoch {epoch}"));
+                env.resigned(self.index, partition, epoch);
+            }
+            ClusterOutput::WantProducerIds => env.give_producer_ids(self.index, self.life),
+        }
+    }
+
     pub(super) fn conn_closed(&mut self, env: &mut Env, conn: ConnId) {
         env.forget_link(conn);
         if self.conns.remove(&conn).is_some() {
@@ -300,14 +356,21 @@ impl Broker {
         self.clock_faults(env);
         let stops = env.choices.chance(Label::Stop, env.profile.rate(Fault::Stopped));
         self.inputs += 1;
+        if self.is_member
+            && env.choices.chance(Label::LeaderMoves, env.profile.rate(Fault::LeaderMoves))
+        {
+            env.move_something();
+        }
         let mut outputs_to_live = self.doomed(env);
         let now = self.now(env);
         if let Some(node) = &mut self.node {
             node.handle(now, input);
         }
         loop {
-            if let Some(Act::Crash(back_us)) = self.pinned_mark(env) {
-                return self.crash(env, back_us);
+            match self.pinned_mark(env) {
+                Some(Act::Crash(back_us)) => return self.crash(env, back_us),
+                Some(act) => env.queue.push(env.now_us, Happening::Pinned { act }),
+                None => {}
             }
             if let Some(left) = &mut outputs_to_live {
                 if *left == 0 {
@@ -329,7 +392,7 @@ impl Broker {
             return self.crash(env, back_us);
         }
         self.plan_tick(env);
-        if env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
+        if !self.is_member && env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
             self.recover_beside(env);
         }
         self.next_requests(env);
@@ -447,6 +510,7 @@ impl Broker {
                 }
             }
             Output::File { ticket, op } => self.submit(env, ticket, op),
+            Output::Cluster(output) => self.cluster_output(env, output),
             Output::Job { ticket, job } => {
                 // In line: a job is a pure function. When its result comes is drawn.
                 let done = Box::new(job.run());
@@ -457,6 +521,7 @@ impl Broker {
             }
             Output::Ready => {
                 self.ready = true;
+                env.member_is_ready(self.index);
                 self.say(env, || "is ready".to_owned());
                 env.trace.event(env.now_us, What::Life, [1, self.life.into(), 0, 0]);
                 env.history.push(env.now_us, 0, Event::Served);

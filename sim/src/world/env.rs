@@ -6,6 +6,7 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::{ProduceRequest, Request, Response};
 
 use super::broker::is_protected;
+use super::cluster::Cluster;
 use super::names::api_name;
 use super::pins::{Act, Pins};
 use super::queue::{Happening, Queue};
@@ -22,6 +23,8 @@ struct Link {
     /// Nothing on the way to the client arrives before this.
     to_client_us: u64,
     client_open: bool,
+    /// The broker at the other end.
+    broker: usize,
     /// What is still on the way to the broker is thrown away on arrival.
     reset: bool,
 }
@@ -41,6 +44,10 @@ pub struct Env {
     pub trace: Trace,
     pub(super) queue: Queue,
     pub(super) pins: Pins,
+    /// What is around the members of a cluster; none in a world of one node.
+    pub(super) cluster: Option<Cluster>,
+    /// The broker whose answer is being handed to a client.
+    pub(super) answering: usize,
     pub(super) paused: BTreeMap<ClientId, u64>,
     pub(super) topic_is_there: bool,
     /// Whether producers are forgotten within a run. A batch that comes after that is a new one
@@ -74,6 +81,8 @@ impl Env {
             trace,
             queue: Queue::default(),
             pins,
+            cluster: None,
+            answering: 0,
             paused: BTreeMap::new(),
             topic_is_there: false,
             forgets_producers: false,
@@ -97,6 +106,11 @@ impl Env {
 
     pub(super) fn with_old_epochs(mut self, age: bool) -> Self {
         self.epochs_to_age = age;
+        self
+    }
+
+    pub(super) fn with_cluster(mut self, cluster: Option<Cluster>) -> Self {
+        self.cluster = cluster;
         self
     }
 
@@ -132,11 +146,17 @@ impl Env {
     }
 
     /// Opens a connection.
-    pub fn connect(&mut self, client: ClientId) -> ConnId {
+    pub fn connect(&mut self, client: ClientId, broker: usize) -> ConnId {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
-        let link =
-            Link { client, to_broker_us: 0, to_client_us: 0, client_open: true, reset: false };
+        let link = Link {
+            client,
+            to_broker_us: 0,
+            to_client_us: 0,
+            client_open: true,
+            broker,
+            reset: false,
+        };
         self.links.insert(conn, link);
         conn
     }
@@ -156,7 +176,34 @@ impl Env {
         }
     }
 
+    /// The broker that a connection leads to.
+    pub(super) fn broker_of(&self, conn: ConnId) -> usize {
+        let of_client = self.links.get(&conn).map(|link| link.broker);
+        of_client.or_else(|| self.peer_broker(conn)).unwrap_or(0)
+    }
+
+    /// The broker that a client sends a request to.
+    pub fn route(&mut self, client: ClientId, request: &Request) -> usize {
+        self.cluster.as_mut().map_or(0, |cluster| cluster.route(client, request))
+    }
+
+    /// What a client took a broker for was wrong, or the broker does not answer.
+    pub fn forget_routes(&mut self, client: ClientId, broker: usize) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.forget_routes(client, broker);
+        }
+    }
+
+    /// Whether there are several brokers.
+    #[must_use]
+    pub const fn is_cluster(&self) -> bool {
+        self.cluster.is_some()
+    }
+
     pub(super) fn was_reset(&self, conn: ConnId) -> bool {
+        if let Some(gave_up) = self.peer_gave_up(conn) {
+            return gave_up;
+        }
         self.links.get(&conn).is_some_and(|link| link.reset)
     }
 
@@ -231,7 +278,8 @@ impl Env {
         let delay_us = travel + self.choices.of(client).between(Label::LongDelay, 1, 2_000_000);
         let api = api_name(request);
         self.say(client, || format!("  {api} will arrive again in {delay_us} us"));
-        let conn = self.connect(client);
+        let broker = self.route(client, request);
+        let conn = self.connect(client, broker);
         let request = Box::new(request.clone());
         let again = Happening::Arrive { conn, corr: 0, version, request };
         self.queue.push(self.now_us + delay_us, again);
@@ -241,7 +289,8 @@ impl Env {
     /// Sends a request over a connection of its own, on which nobody waits for the answer, after
     /// a delay: as a message that somebody else has still under way.
     pub fn send_aside(&mut self, client: ClientId, version: i16, request: Request, delay_us: u64) {
-        let conn = self.connect(client);
+        let broker = self.route(client, &request);
+        let conn = self.connect(client, broker);
         if let Some(link) = self.links.get_mut(&conn) {
             link.to_broker_us = self.now_us + delay_us;
         }
@@ -269,6 +318,9 @@ impl Env {
         api: &'static str,
         response: Response,
     ) {
+        if self.respond_to_peer(conn, api, &response) {
+            return;
+        }
         let Some(link) = self.links.get(&conn) else { return };
         let client = link.client;
         if !link.client_open {
@@ -298,6 +350,9 @@ impl Env {
 
     /// Both ends learn that a connection is gone.
     pub(super) fn break_link(&mut self, conn: ConnId) {
+        if self.break_peer(conn) {
+            return;
+        }
         let Some(link) = self.links.get_mut(&conn) else { return };
         if !link.client_open {
             return;
@@ -312,10 +367,14 @@ impl Env {
 
     pub(super) fn forget_link(&mut self, conn: ConnId) {
         self.links.remove(&conn);
+        self.forget_peer(conn);
     }
 
     /// Writes an entry into the history.
-    pub fn note(&mut self, client: ClientId, event: Event) {
+    pub fn note(&mut self, client: ClientId, mut event: Event) {
+        if let Event::Fetched(fetch) = &mut event {
+            fetch.broker = self.answering;
+        }
         let numbers = match &event {
             &Event::Sent { app, epoch, sequence, .. } => {
                 [1, app, epoch.cast_unsigned().into(), sequence.cast_unsigned().into()]

@@ -7,6 +7,7 @@
 //! the same end; then the oracles judge.
 
 mod broker;
+mod cluster;
 mod cuts;
 mod env;
 mod names;
@@ -18,7 +19,7 @@ mod shadow;
 
 pub use self::cuts::Cuts;
 pub use self::env::Env;
-pub use self::plan::{Plan, SWEEP_MS, base_properties, broker_config};
+pub use self::plan::{Brokers, Plan, SWEEP_MS, base_properties, broker_config};
 
 use self::broker::Broker;
 use self::pins::{Act, Pins};
@@ -91,23 +92,28 @@ impl World {
         let config = broker_config(&plan.properties)?;
         let forgets_ids = config.transactional_id_expiration_ms < 60_000;
         let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let (count, later) = (plan.brokers.count.max(1), plan.later_group_size);
+        let mut brokers: Vec<Broker> = (0..count)
+            .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
+            .collect();
+        let cluster = plan.cluster(&config);
         let mut clients = vec![Client::Auditor(auditor)];
         clients.extend(plan.clients);
-        let mut broker = Broker::new(0, config).with_later_group_size(plan.later_group_size);
         if plan.lying_disk {
-            broker.disk.lie();
+            brokers[0].disk.lie();
         }
         let mut env = Env::new(choices, plan.profile, trace, pins)
             .with_forgetting(plan.forgets_producers)
             .with_forgotten_ids(forgets_ids)
             .with_old_epochs(plan.ages_epochs)
-            .with_parts(plan.parts);
+            .with_parts(plan.parts)
+            .with_cluster(cluster);
         if let Some(tombstones_expire) = plan.compacts {
             env.history.push(0, 0, Event::Compacts { tombstones_expire });
         }
         Ok(Self {
             env,
-            brokers: vec![broker],
+            brokers,
             clients,
             phase: Phase::Create,
             phase_began_us: 0,
@@ -168,14 +174,19 @@ impl World {
             Happening::Wake { client } => self.clients[usize::from(client)].wake(env),
             Happening::Cut { client, conn } => self.clients[usize::from(client)].cut(env, conn),
             Happening::Answer { client, conn, corr, api, response } => {
+                env.answering = env.broker_of(conn);
                 env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
                 env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
                 self.clients[usize::from(client)].answer(env, conn, corr, *response);
             }
             Happening::Arrive { conn, corr, version, request } => {
-                self.brokers[0].arrive(env, conn, corr, version, request);
+                let broker = env.broker_of(conn);
+                self.brokers[broker].arrive(env, conn, corr, version, request);
             }
-            Happening::ConnClosed { conn } => self.brokers[0].conn_closed(env, conn),
+            Happening::ConnClosed { conn } => {
+                let broker = env.broker_of(conn);
+                self.brokers[broker].conn_closed(env, conn);
+            }
             Happening::Tick { broker, life } => {
                 let broker = &mut self.brokers[broker];
                 if broker.life == life && broker.node.is_some() {
@@ -206,6 +217,19 @@ impl World {
                     broker.crash(env, 50_000);
                 }
             }
+            Happening::News { broker, life, input } => {
+                let broker = &mut self.brokers[broker];
+                if broker.life == life {
+                    broker.news(env, *input);
+                }
+            }
+            Happening::Confirm { broker, life, id, changes } => {
+                env.commit((broker, life), id, changes);
+            }
+            Happening::Tell { broker } => self.brokers[broker].tell(env),
+            Happening::PeerTimeout { conn } => {
+                env.break_peer(conn);
+            }
             Happening::Pinned { act } => self.act(act),
         }
     }
@@ -217,6 +241,9 @@ impl World {
             Act::Crash(back_us) => self.brokers[0].crash(env, back_us),
             Act::PauseClient(client, us) => env.pause(client, env.now_us + us),
             Act::ClockJump(by_ms) => self.brokers[0].jump(env, by_ms),
+            Act::Move(topic, partition, to, late_us) => {
+                env.move_named(topic.name(), partition, to, late_us);
+            }
             Act::Tear(..) | Act::Drop | Act::Delay(_) | Act::DiskIo | Act::DiskNoSpace => {}
         }
     }
@@ -227,12 +254,14 @@ impl World {
             Happening::Wake { client }
             | Happening::Cut { client, .. }
             | Happening::Answer { client, .. } => *self.env.paused.get(client)?,
-            Happening::Arrive { .. } | Happening::ConnClosed { .. } => {
-                self.brokers[0].paused_until_us()
+            Happening::Arrive { conn, .. } | Happening::ConnClosed { conn } => {
+                self.brokers[self.env.broker_of(*conn)].paused_until_us()
             }
             Happening::Tick { broker, .. }
-            | Happening::FileDone { broker, .. }
-            | Happening::JobDone { broker, .. } => self.brokers[*broker].paused_until_us(),
+            | Happening::News { broker, .. }
+            | Happening::Tell { broker }
+            | Happening::JobDone { broker, .. }
+            | Happening::FileDone { broker, .. } => self.brokers[*broker].paused_until_us(),
             _ => return None,
         };
         (until_us > self.env.now_us).then_some(until_us)
@@ -290,6 +319,7 @@ impl World {
         self.enter(Phase::WindDown);
         self.env.profile = Profile::dull();
         self.env.paused.clear();
+        self.env.heal_cluster();
         self.env.history.push(self.env.now_us, 0, Event::Healed);
         for broker in &mut self.brokers {
             broker.heal(&mut self.env);

@@ -56,6 +56,32 @@ pub enum Act {
     PauseClient(ClientId, u64),
     /// The wall clock jumps by so many milliseconds.
     ClockJump(i64),
+    /// A partition gets another leader: the topic, the partition, the broker, and after how many
+    /// microseconds the others hear of it.
+    Move(MovedTopic, i32, usize, u64),
+}
+
+/// A topic whose partitions a scenario moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MovedTopic {
+    /// The one topic of the clients.
+    Records,
+    /// `__transaction_state`.
+    Transactions,
+    /// `__consumer_offsets`.
+    Offsets,
+}
+
+impl MovedTopic {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Records => crate::clients::TOPIC,
+            Self::Transactions => verdict_core::types::TRANSACTION_STATE_TOPIC,
+            Self::Offsets => verdict_core::types::CONSUMER_OFFSETS_TOPIC,
+        }
+    }
 }
 
 /// A pinned fault.

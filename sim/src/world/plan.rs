@@ -2,6 +2,7 @@
 
 use verdict_core::config::BrokerConfig;
 
+use super::cluster::Cluster;
 use super::plan_group::Group;
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
@@ -37,6 +38,39 @@ pub struct Plan {
     pub later_group_size: Option<i32>,
     /// The disk acknowledges syncs that it does not do: the canary, which has to be found.
     pub lying_disk: bool,
+    /// The brokers.
+    pub brokers: Brokers,
+}
+
+/// How many brokers there are.
+#[derive(Clone, Debug, Default)]
+pub struct Brokers {
+    /// One is a sole node, more are members of a cluster.
+    pub count: usize,
+    /// Those that do not know WriteTxnMarkers v2 (KIP-1228).
+    pub of_old: Vec<usize>,
+    /// Who leads the first partition of `__transaction_state`; the others follow in turn.
+    pub first_leader: usize,
+}
+
+impl Brokers {
+    /// Mostly one; a cluster in one seed of eight.
+    fn draw(choices: &mut Source, profile: &mut Profile) -> Self {
+        let count = match choices.below(Label::Brokers, 16) {
+            14 => 2,
+            15 => 3,
+            _ => return Self { count: 1, ..Self::default() },
+        };
+        let of_old =
+            (0..count as usize).filter(|_| choices.below(Label::Brokers, 6) == 5).collect();
+        let first_leader = choices.below(Label::Brokers, count) as usize;
+        profile.draw_between_brokers(choices);
+        // What a member's disk holds is not the only copy.
+        for fault in [Fault::Rot, Fault::NewerRecord, Fault::DerivedDamaged] {
+            profile.set(fault, 0);
+        }
+        Self { count: count as usize, of_old, first_leader }
+    }
 }
 
 /// Milliseconds between sweeps for transactions that timed out, in every world.
@@ -126,11 +160,15 @@ impl Plan {
         if ages_epochs && profile.rate(Fault::Stopped) == 0 {
             profile.set(Fault::Stopped, 8);
         }
-        let group = (choices.below(Label::Size, 3) == 2).then(|| Group::draw(choices, &mut set));
+        let brokers = Brokers::draw(choices, &mut profile);
+        let alone = brokers.count == 1;
+        let ages_epochs = ages_epochs && alone;
+        let grouped = choices.below(Label::Size, 3) == 2 && alone;
+        let group = grouped.then(|| Group::draw(choices, &mut set));
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
-        draw_deletion(choices, !pipeline, &mut set);
-        let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires };
+        draw_deletion(choices, !pipeline && alone, &mut set);
+        let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
         Self {
@@ -145,9 +183,19 @@ impl Plan {
             compacts,
             pipeline,
             timeout_ms,
+            brokers,
             later_group_size,
             lying_disk: false,
         }
+    }
+
+    /// What is around the brokers, when they are several.
+    pub(super) fn cluster(&self, config: &BrokerConfig) -> Option<Cluster> {
+        let Brokers { count, of_old, first_leader } = &self.brokers;
+        let internal =
+            (config.offsets_topic_num_partitions, config.transaction_state_log_num_partitions);
+        (*count > 1)
+            .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
     }
 }
 
@@ -187,6 +235,8 @@ pub(super) struct Drawn {
     pub(super) version: i16,
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
+    /// One broker, not several.
+    alone: bool,
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.
@@ -242,7 +292,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
         let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        let follows = choices.of(client).below(Label::ClientKind, 3) == 2;
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
         clients.push(if follows {
             Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
         } else {

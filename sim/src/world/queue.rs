@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use verdict_core::clean::JobDone;
+use verdict_core::cluster::{ClusterInput, ConfirmId, SharedChange};
 use verdict_core::io::{ConnId, Lane, Ticket};
 use verdict_core::wire::{Request, Response};
 
@@ -33,6 +34,14 @@ pub(super) enum Happening {
     Restart { broker: usize, life: u32 },
     /// A node that is at fault is killed by whoever runs it.
     Kill { broker: usize, life: u32 },
+    /// News for a member of a cluster.
+    News { broker: usize, life: u32, input: Box<ClusterInput> },
+    /// What a member wants committed reaches the store.
+    Confirm { broker: usize, life: u32, id: ConfirmId, changes: Vec<SharedChange> },
+    /// A member hears who leads what.
+    Tell { broker: usize },
+    /// The sender of a request between members waits no longer.
+    PeerTimeout { conn: ConnId },
     /// A pinned fault's time has come.
     Pinned { act: Act },
 }

@@ -161,6 +161,7 @@ impl Shadow {
                 Output::Fault { reason } => self.fault = Some(reason),
                 // A cleaning that the second node begins is not waited for.
                 Output::Job { .. }
+                | Output::Cluster(_)
                 | Output::Silent { .. }
                 | Output::Disconnect { .. }
                 | Output::Stopped => {}

@@ -1,5 +1,6 @@
 //! The answer to a Produce: spec 2.3 and 2.4.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -11,6 +12,7 @@ use kacrab_protocol::generated::produce_response::{
 
 use super::{BatchFault, Part, PendingProduce, cancel};
 use crate::api::waiting::Pending;
+use crate::cluster::Leader;
 use crate::error::ErrorCode;
 use crate::io::{Output, RequestId};
 use crate::mark;
@@ -159,8 +161,7 @@ fn respond(node: &mut Node, pending: PendingProduce) {
         });
     }
     let version = pending.context.version;
-    let not_leader = pending.parts.iter().any(is_not_leader);
-    let leader_epoch = node.meta.leader_epoch();
+    let node_endpoints = if version >= 10 { endpoints(node, &pending.parts) } else { Vec::new() };
     let mut parts = pending.parts.into_iter();
     let responses = pending
         .topics
@@ -171,13 +172,11 @@ fn respond(node: &mut Node, pending: PendingProduce) {
             partition_responses: parts
                 .by_ref()
                 .take(partitions)
-                .map(|part| partition_response(part, version, node.config.node_id, leader_epoch))
+                .map(|part| partition_response(node, part, version))
                 .collect(),
             ..Default::default()
         })
         .collect();
-    let node_endpoints =
-        if not_leader && version >= 10 { alloc::vec![endpoint(node)] } else { Vec::new() };
     let data = ProduceResponseData { responses, node_endpoints, ..Default::default() };
     node.respond(id, Response::Produce(data));
 }
@@ -186,22 +185,29 @@ fn is_not_leader(part: &Part) -> bool {
     part.result.as_ref().is_some_and(|result| result.code == ErrorCode::NotLeaderOrFollower)
 }
 
-fn endpoint(node: &Node) -> NodeEndpoint {
-    NodeEndpoint {
-        node_id: node.config.node_id,
-        host: KafkaString::from(node.config.advertised_host.clone()),
-        port: node.config.advertised_port,
-        ..Default::default()
-    }
+fn leader_of(node: &Node, part: &Part) -> Option<Leader> {
+    node.leader_of(part.id?)
 }
 
-fn partition_response(
-    part: Part,
-    version: i16,
-    node_id: i32,
-    leader_epoch: i32,
-) -> PartitionProduceResponse {
-    let not_leader = is_not_leader(&part);
+/// Where those are found who lead what this node does not.
+fn endpoints(node: &Node, parts: &[Part]) -> Vec<NodeEndpoint> {
+    let parts = parts.iter().filter(|part| is_not_leader(part));
+    let leaders = parts.filter_map(|part| leader_of(node, part)).map(|leader| leader.node);
+    let leaders: BTreeSet<_> = leaders.collect();
+    leaders
+        .into_iter()
+        .filter_map(|id| node.member_of(id))
+        .map(|member| NodeEndpoint {
+            node_id: member.id,
+            host: KafkaString::from(member.host),
+            port: member.port,
+            ..Default::default()
+        })
+        .collect()
+}
+
+fn partition_response(node: &Node, part: Part, version: i16) -> PartitionProduceResponse {
+    let leader = if is_not_leader(&part) { leader_of(node, &part) } else { None };
     let result = part.result.unwrap_or_else(|| PartResult::code(ErrorCode::UnknownServerError));
     let mut response = PartitionProduceResponse {
         index: part.index,
@@ -223,9 +229,11 @@ fn partition_response(
             })
             .collect();
     }
-    if not_leader && version >= 10 {
+    if let Some(Leader { node: leader_id, epoch: leader_epoch }) = leader
+        && version >= 10
+    {
         response.current_leader =
-            LeaderIdAndEpoch { leader_id: node_id, leader_epoch, ..Default::default() };
+            LeaderIdAndEpoch { leader_id, leader_epoch, ..Default::default() };
     }
     response
 }

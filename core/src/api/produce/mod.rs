@@ -248,7 +248,7 @@ fn append_part(node: &mut Node, id: RequestId, index: usize) -> Result<Appended,
     let appended = node
         .append(partition, &batch, Origin::Client, guard)
         .map_err(|refused| PartResult::refused(&refused, log_start))?;
-    node.when_persisted(Completion::Produce { request: id, part: index });
+    node.when_persisted(Completion::Produce { request: id, part: index, partition });
     node.split_large_turn();
     Ok(appended)
 }

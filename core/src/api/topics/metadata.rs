@@ -14,7 +14,9 @@ use crate::api::cluster::NO_OPERATIONS;
 use crate::error::ErrorCode;
 use crate::meta::{MetaError, Topic, TopicSpec};
 use crate::node::Node;
-use crate::types::{CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, TopicId, TopicName};
+use crate::types::{
+    CONSUMER_OFFSETS_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicId, TopicName,
+};
 use crate::wire::{Request, Response};
 
 /// From this version a request says whether unknown topics are to be created.
@@ -22,6 +24,7 @@ const ASKS_FOR_CREATION: i16 = 4;
 
 pub(crate) fn metadata(node: &mut Node, context: Context, request: MetadataRequestData) {
     let may_create = node.config.auto_create_topics_enable
+        && node.cluster.is_none()
         && !context.resumed
         && (context.version < ASKS_FOR_CREATION || request.allow_auto_topic_creation);
     let created = if may_create { create_unknown(node, &request) } else { Vec::new() };
@@ -92,13 +95,17 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
             .collect()
     };
     let data = MetadataResponseData {
-        brokers: alloc::vec![MetadataResponseBroker {
-            node_id: node.config.node_id,
-            host: KafkaString::from(node.config.advertised_host.clone()),
-            port: node.config.advertised_port,
-            rack: None,
-            ..Default::default()
-        }],
+        brokers: node
+            .members()
+            .into_iter()
+            .map(|member| MetadataResponseBroker {
+                node_id: member.id,
+                host: KafkaString::from(member.host),
+                port: member.port,
+                rack: None,
+                ..Default::default()
+            })
+            .collect(),
         cluster_id: node
             .meta
             .cluster_id()
@@ -141,23 +148,37 @@ fn by_id(node: &Node, id: TopicId) -> MetadataResponseTopic {
 }
 
 fn described(node: &Node, topic: &Topic) -> MetadataResponseTopic {
-    let node_id = node.config.node_id;
-    let leader_epoch = node.meta.leader_epoch();
     MetadataResponseTopic {
         name: Some(topic.name.to_kafka()),
         topic_id: topic.id.to_kafka(),
         is_internal: topic.name.is_internal(),
         partitions: (0..topic.partitions)
-            .map(|partition_index| MetadataResponsePartition {
-                partition_index,
-                leader_id: node_id,
-                leader_epoch,
-                replica_nodes: alloc::vec![node_id],
-                isr_nodes: alloc::vec![node_id],
-                ..Default::default()
-            })
+            .map(|partition| described_partition(node, topic.id, partition))
             .collect(),
         topic_authorized_operations: NO_OPERATIONS,
+        ..Default::default()
+    }
+}
+
+fn described_partition(
+    node: &Node,
+    topic_id: TopicId,
+    partition: i32,
+) -> MetadataResponsePartition {
+    let Some(leader) = node.leader_of(PartitionId { topic_id, partition }) else {
+        return MetadataResponsePartition {
+            error_code: ErrorCode::LeaderNotAvailable.code(),
+            partition_index: partition,
+            leader_id: -1,
+            ..Default::default()
+        };
+    };
+    MetadataResponsePartition {
+        partition_index: partition,
+        leader_id: leader.node,
+        leader_epoch: leader.epoch,
+        replica_nodes: alloc::vec![leader.node],
+        isr_nodes: alloc::vec![leader.node],
         ..Default::default()
     }
 }

@@ -160,7 +160,7 @@ impl GroupCoordinator {
         now: Now,
         partition: i32,
         id: &GroupId,
-        entries: &[Entry],
+        (append, entries): (AppendId, &[Entry]),
         outcome: Result<(), GroupError>,
     ) {
         let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) else { return };
@@ -169,7 +169,7 @@ impl GroupCoordinator {
         base.in_flight = base.in_flight.saturating_sub(1);
         if outcome.is_err() {
             crate::mark!(ConsumerDecisionTakenBack);
-            return self.take_back(now, partition, id);
+            return self.take_back(now, partition, id, append);
         }
         if base.in_flight == 0 {
             found.unpersisted = None;
@@ -179,13 +179,26 @@ impl GroupCoordinator {
         shard.drop_unused(id);
     }
 
-    /// What could not be written has not happened. What was built on it fails as well.
-    fn take_back(&mut self, now: Now, partition: i32, id: &GroupId) {
+    /// What could not be written has not happened. What was built on it fails as well; what it was
+    /// built on may still be persisted.
+    fn take_back(&mut self, now: Now, partition: i32, id: &GroupId, failed: AppendId) {
         let Some(found) = group_in(&mut self.shards, partition, id) else { return };
-        let Some(base) = found.unpersisted.take() else { return };
-        found.consumer.clone_from(&base.consumer);
+        let Some(mut base) = found.unpersisted.take() else { return };
+        let Unpersisted { consumer, classic: restored, .. } = {
+            let mut before = (*base).clone();
+            for (append, in_flight) in &self.in_flight {
+                if in_flight.decides(partition, id) {
+                    base.last = *append;
+                    if *append < failed {
+                        crate::mark!(ConsumerEarlierDecisionKept);
+                        before.persisted(&in_flight.entries);
+                    }
+                }
+            }
+            before
+        };
+        found.consumer = consumer;
         found.seen_topics = 0;
-        let restored = base.classic.clone();
         if base.in_flight > 0 {
             found.unpersisted = Some(base);
         }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 pub(crate) use self::disk::{Failing, Files};
 use super::Node;
+use crate::cluster::ClusterOutput;
 use crate::config::BrokerConfig;
 use crate::io::{ConnId, Input, Output, RequestId};
 use crate::time::{Now, Timestamp};
@@ -29,6 +30,8 @@ pub(crate) struct Bench {
     pub(crate) faults: Vec<String>,
     pub(crate) ready: bool,
     pub(crate) stopped: bool,
+    /// What a member asked of the world outside.
+    pub(crate) wanted: Vec<ClusterOutput>,
     next_request: u64,
 }
 
@@ -60,9 +63,29 @@ impl Bench {
         Self::start_on(config, files, now)
     }
 
+    /// A member of a cluster that leads nothing yet.
+    pub(crate) fn member(node_id: i32, change: impl FnOnce(&mut BrokerConfig)) -> Self {
+        let mut config = BrokerConfig {
+            node_id,
+            advertised_host: alloc::format!("b{node_id}"),
+            offsets_topic_num_partitions: 1,
+            transaction_state_log_num_partitions: 1,
+            verdict_journal_bytes: 1 << 20,
+            entropy: 42,
+            ..BrokerConfig::default()
+        };
+        change(&mut config);
+        let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
+        Self::start_node(Node::member(config.clone()), config, Files::default(), now)
+    }
+
     fn start_on(config: BrokerConfig, files: Files, now: Now) -> Self {
+        Self::start_node(Node::new(config.clone()), config, files, now)
+    }
+
+    fn start_node(node: Node, config: BrokerConfig, files: Files, now: Now) -> Self {
         let mut bench = Self {
-            node: Node::new(config.clone()),
+            node,
             files,
             now,
             config,
@@ -71,6 +94,7 @@ impl Bench {
             faults: Vec::new(),
             ready: false,
             stopped: false,
+            wanted: Vec::new(),
             next_request: 0,
         };
         bench.input(Input::Start);
@@ -138,6 +162,7 @@ impl Bench {
                         self.silent.insert(id);
                     }
                     Output::Disconnect { .. } => {}
+                    Output::Cluster(output) => self.wanted.push(output),
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Whole requests on files in memory: the public reports by kind, a file each.
 
 mod aborted_read;
+mod cluster;
 mod coordinator_failover;
 mod crash_recovery;
 mod dedup_window;

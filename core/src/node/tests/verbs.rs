@@ -208,6 +208,24 @@ pub(super) fn txn_offset(
     })
 }
 
+/// DeleteRecords up to an offset, -1 for the high watermark.
+pub(super) fn delete_records(to: &str, offset: i64) -> Request {
+    let (topic, partition) = split(to);
+    Request::DeleteRecords(DeleteRecordsRequestData {
+        topics: vec![DeleteRecordsTopic {
+            name: text(topic),
+            partitions: vec![DeleteRecordsPartition {
+                partition_index: partition,
+                offset,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        timeout_ms: 1_000,
+        ..Default::default()
+    })
+}
+
 /// Ok or the error number.
 pub(super) const fn ok(code: i16) -> Result<(), i16> {
     if code == 0 { Ok(()) } else { Err(code) }
@@ -326,20 +344,7 @@ impl Bench {
 
     /// DeleteRecords up to an offset, -1 for the high watermark: the new start.
     pub(super) fn delete_records(&mut self, to: &str, offset: i64) -> Result<i64, i16> {
-        let (topic, partition) = split(to);
-        let request = Request::DeleteRecords(DeleteRecordsRequestData {
-            topics: vec![DeleteRecordsTopic {
-                name: text(topic),
-                partitions: vec![DeleteRecordsPartition {
-                    partition_index: partition,
-                    offset,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            timeout_ms: 1_000,
-            ..Default::default()
-        });
+        let request = delete_records(to, offset);
         let Response::DeleteRecords(answer) = self.ask(2, request) else { panic!() };
         let part = &answer.topics[0].partitions[0];
         ok(part.error_code).map(|()| part.low_watermark)

@@ -10,7 +10,8 @@ enum Step {
     Mark(Marker),
     /// Makes this share of the appends in flight durable, in quarters.
     Persist(i64),
-    RollBack,
+    /// Takes back this share of the appends in flight, in quarters.
+    RollBack(i64),
     Snapshot,
 }
 
@@ -28,7 +29,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => send,
         3 => mark,
         2 => (1..5_i64).prop_map(Step::Persist),
-        1 => Just(Step::RollBack),
+        2 => (1..5_i64).prop_map(Step::RollBack),
         1 => Just(Step::Snapshot),
     ]
 }
@@ -71,11 +72,12 @@ fn run(steps: &[Step]) -> Run {
                     log.partition.persisted(*last);
                 }
             }
-            Step::RollBack => {
-                log.partition.roll_back();
+            Step::RollBack(quarters) => {
                 let high_watermark = log.partition.high_watermark();
-                run.taken.retain(|(_, last)| *last < high_watermark);
-                log.batches.retain(|batch| batch.last_offset() < high_watermark);
+                let from = before - (before - high_watermark) * quarters / 4;
+                log.partition.roll_back(from);
+                run.taken.retain(|(_, last)| *last < from);
+                log.batches.retain(|batch| batch.last_offset() < from);
             }
             Step::Snapshot => {
                 run.snapshot = Some((log.partition.high_watermark(), log.partition.snapshot()));
@@ -111,7 +113,7 @@ proptest! {
         run.taken.retain(|(_, last)| *last < high_watermark);
         let only_persisted = replayed(&run.taken);
         prop_assert_eq!(run.log.partition.snapshot(), only_persisted.partition.snapshot());
-        run.log.partition.roll_back();
+        run.log.partition.roll_back(0);
         prop_assert_eq!(run.log.partition, only_persisted.partition);
     }
 
@@ -121,7 +123,7 @@ proptest! {
         with_snapshot in any::<bool>(),
     ) {
         let mut run = run(&steps);
-        run.log.partition.roll_back();
+        run.log.partition.roll_back(0);
         let live = &run.log.partition;
         let recovered = run.log.restarted(run.snapshot.filter(|_| with_snapshot));
         prop_assert_eq!(&recovered.producers, &live.producers);

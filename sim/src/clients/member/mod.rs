@@ -247,7 +247,7 @@ impl Member {
             self.told(env, (place, call), code, &response);
         } else if let Some((place, mut call)) = self.work.take(conn, corr) {
             self.last_code = code;
-            call.unsure |= leaves_open(code);
+            call.unsure |= leaves_open(env, code);
             self.worked(env, (place, call), code, &response);
         }
         if !self.done && env.now_us >= self.asleep_until_us {

@@ -35,6 +35,7 @@ fn early(committed: bool, batches: Vec<Batch>) -> Fetch {
         aborted: Vec::new(),
         batches,
         is_final: false,
+        broker: 0,
     }
 }
 

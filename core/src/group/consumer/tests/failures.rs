@@ -49,6 +49,25 @@ fn what_could_not_be_written_has_not_happened() {
 }
 
 #[test]
+fn what_came_before_what_could_not_be_written_stays() {
+    let mut world = World::new();
+    world.persists = false;
+    let first = world.start(&joining("m1", &["a"]));
+    let second = world.start(&joining("m2", &["a"]));
+    world.fail_from(1);
+    assert!(world.answer(second).unwrap().is_err());
+    assert_eq!(world.consumer().members.len(), 1);
+    assert!(world.groups.list().unwrap().is_empty(), "the first is not persisted yet");
+    let told = world.start(&beating("m1", 2));
+    assert_eq!(world.answer(told), None, "it waits for the first");
+    world.persist();
+    world.settle();
+    assert_eq!(world.answer(first).unwrap().unwrap().epoch, 2);
+    assert!(world.answer(told).unwrap().is_ok());
+    world.check_recovery();
+}
+
+#[test]
 fn a_group_that_could_not_be_written_is_not_there() {
     let mut world = World::new();
     world.persists = false;

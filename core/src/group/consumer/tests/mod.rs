@@ -169,7 +169,13 @@ impl World {
     }
 
     fn fail(&mut self) {
-        for (id, _) in core::mem::take(&mut self.waiting) {
+        self.fail_from(0);
+    }
+
+    /// What is being written fails, but for the first so many.
+    fn fail_from(&mut self, first: usize) {
+        let from = first.min(self.waiting.len());
+        for (id, _) in self.waiting.split_off(from) {
             self.groups.appended(self.now, id, Err(ErrorCode::KafkaStorageError));
         }
         self.settle();

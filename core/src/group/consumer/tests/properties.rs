@@ -14,7 +14,7 @@ enum Step {
     Grow { topic: &'static str },
     Later { ms: u64 },
     Persist,
-    Fail,
+    Fail { all_but: usize },
     Restart,
 }
 
@@ -31,7 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(vec!["a", "b", "c"]).prop_map(|topic| Step::Grow { topic }),
         2 => (0_u64..20_000).prop_map(|ms| Step::Later { ms }),
         8 => Just(Step::Persist),
-        1 => Just(Step::Fail),
+        2 => (0_usize..3).prop_map(|all_but| Step::Fail { all_but }),
         1 => Just(Step::Restart),
     ]
 }
@@ -106,7 +106,7 @@ proptest! {
                     world.settle();
                     world.check_recovery();
                 }
-                Step::Fail => world.fail(),
+                Step::Fail { all_but } => world.fail_from(all_but),
                 Step::Restart => {
                     // Clients lose their answers, and begin anew when they are not known.
                     open.clear();

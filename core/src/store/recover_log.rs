@@ -159,19 +159,7 @@ impl RecoverLog {
         let (bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
-            let mut replaced = false;
-            for name in script.list(folder)? {
-                if let Some((kind, offset)) = Kind::parse_cleaned(&name) {
-                    let images = images.as_deref().unwrap_or_default();
-                    let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
-                    replaced |= wanted;
-                    end_cleaning(script, kind, folder, offset, wanted)?;
-                }
-            }
-            if replaced {
-                mark!(RecoveryCleaningEnded);
-                script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
-            }
+            end_cleaning(script, folder, images.as_deref().unwrap_or_default())?;
             for name in script.list(folder)? {
                 let Some((kind, offset)) = Kind::parse(&name) else { continue };
                 let stray = match (&images, kind) {
@@ -497,20 +485,25 @@ fn restore(log: &mut Log, image: &LogImage) {
     log.snapshot = None;
 }
 
-/// A file that a cleaning wrote: takes its place when the checkpoint knows of it, else it goes.
-fn end_cleaning(
-    script: &mut Script,
-    kind: Kind,
-    folder: &str,
-    offset: Offset,
-    wanted: bool,
-) -> Result<(), Stop> {
-    let source = kind.cleaned_path(folder, offset);
-    script.ask(if wanted {
-        FileOp::Rename { source, target: kind.path(folder, offset) }
-    } else {
-        FileOp::Remove { path: source }
-    })?;
+/// The files that a cleaning wrote: one takes its place when the checkpoint knows of it, else it
+/// goes.
+fn end_cleaning(script: &mut Script, folder: &str, images: &[SegmentImage]) -> Result<(), Stop> {
+    let mut replaced = false;
+    for name in script.list(folder)? {
+        let Some((kind, offset)) = Kind::parse_cleaned(&name) else { continue };
+        let source = kind.cleaned_path(folder, offset);
+        let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
+        replaced |= wanted;
+        script.ask(if wanted {
+            FileOp::Rename { source, target: kind.path(folder, offset) }
+        } else {
+            FileOp::Remove { path: source }
+        })?;
+    }
+    if replaced {
+        mark!(RecoveryCleaningEnded);
+        script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
+    }
     Ok(())
 }
 

@@ -265,8 +265,6 @@ marks! {
     ConsumerAnswerWaitsForOthers = "group.consumer.answer.waits",
     /// A decision about a consumer group could not be written.
     ConsumerDecisionTakenBack = "group.consumer.taken_back",
-    /// Older decisions than the one taken back were still being written.
-    ConsumerEarlierDecisionKept = "group.consumer.taken_back.in_part",
     /// A member of a consumer group was silent for its session.
     ConsumerSessionOver = "group.consumer.expiry.session",
     /// A member of a consumer group did not let go of partitions in time.
@@ -307,8 +305,6 @@ marks! {
     ImportRetried = "cluster.import.retried",
     /// A leadership was told of that is over, or known.
     LeadOutdated = "cluster.lead.outdated",
-    /// A message had no known machine to go to.
-    PeerUnknown = "cluster.peer.unknown",
     /// Messages for one member shared a request.
     PeerRequestBatched = "cluster.peer.batched",
     /// A member does not know WriteTxnMarkers v2 and got v1 (KIP-1228).

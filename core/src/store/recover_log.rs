@@ -163,7 +163,7 @@ impl RecoverLog {
         let (names, bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
-            let names = end_cleanings(script, folder, images.as_deref().unwrap_or_default())?;
+            let names = end_cleaning(script, folder, images.as_deref().unwrap_or_default())?;
             for name in &names {
                 let Some((kind, offset)) = Kind::parse(name) else { continue };
                 let stray = match (&images, kind) {
@@ -493,8 +493,9 @@ fn restore(log: &mut Log, image: &LogImage) {
     log.snapshot = None;
 }
 
-/// Ends what a cleaning has begun with a folder; the names that are there then.
-fn end_cleanings(
+/// The files that a cleaning wrote: one takes its place when the checkpoint knows of it, else it
+/// goes. Returns the names that are there then.
+fn end_cleaning(
     script: &mut Script,
     folder: &str,
     images: &[SegmentImage],
@@ -502,9 +503,14 @@ fn end_cleanings(
     let names = script.list(folder)?;
     let (mut found, mut replaced) = (false, false);
     for (kind, offset) in names.iter().filter_map(|name| Kind::parse_cleaned(name)) {
+        let source = kind.cleaned_path(folder, offset);
         let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
         (found, replaced) = (true, replaced | wanted);
-        end_cleaning(script, kind, folder, offset, wanted)?;
+        script.ask(if wanted {
+            FileOp::Rename { source, target: kind.path(folder, offset) }
+        } else {
+            FileOp::Remove { path: source }
+        })?;
     }
     if replaced {
         mark!(RecoveryCleaningEnded);
@@ -512,23 +518,6 @@ fn end_cleanings(
     }
     let names = if found { script.list(folder)? } else { names };
     Ok(names.into_iter().collect())
-}
-
-/// A file that a cleaning wrote: takes its place when the checkpoint knows of it, else it goes.
-fn end_cleaning(
-    script: &mut Script,
-    kind: Kind,
-    folder: &str,
-    offset: Offset,
-    wanted: bool,
-) -> Result<(), Stop> {
-    let source = kind.cleaned_path(folder, offset);
-    script.ask(if wanted {
-        FileOp::Rename { source, target: kind.path(folder, offset) }
-    } else {
-        FileOp::Remove { path: source }
-    })?;
-    Ok(())
 }
 
 struct LoadedSegment {

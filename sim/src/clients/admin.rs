@@ -162,10 +162,17 @@ impl Admin {
 }
 
 fn create_side_topic() -> Request {
+    // What is sent to it is put into another codec.
+    let codec = k::create_topics_request::CreatableTopicConfig {
+        name: text("compression.type"),
+        value: Some(text("lz4")),
+        ..Default::default()
+    };
     let topic = k::create_topics_request::CreatableTopic {
         name: text(SIDE_TOPIC),
         num_partitions: SIDE_PARTS,
         replication_factor: 1,
+        configs: vec![codec],
         ..Default::default()
     };
     Request::CreateTopics(k::CreateTopicsRequestData {

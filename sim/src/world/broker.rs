@@ -282,9 +282,14 @@ impl Broker {
         if !self.ready {
             return;
         }
+        if env.cluster.is_none() {
+            return;
+        }
+        // Whoever tells it may not know that it was told.
+        let again = env.choices.below(Label::News, 30) == 29;
         let Some(cluster) = &mut env.cluster else { return };
         let life = self.life;
-        for input in cluster.news_for(self.index, env.now_us) {
+        for input in cluster.news_for(self.index, env.now_us, again) {
             if self.life == life {
                 self.news(env, input);
             }

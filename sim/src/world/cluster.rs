@@ -184,12 +184,18 @@ impl Cluster {
     }
 
     /// What a member is to be told now.
-    pub(super) fn news_for(&mut self, broker: usize, now_us: u64) -> Vec<ClusterInput> {
+    pub(super) fn news_for(
+        &mut self,
+        broker: usize,
+        now_us: u64,
+        again: bool,
+    ) -> Vec<ClusterInput> {
         self.next_tell_us[broker] = None;
         let mut news = vec![ClusterInput::Placement(Arc::new(self.placement(broker, now_us)))];
         for (partition, leader) in self.led() {
             let given = self.given[broker].get(&partition);
-            if leader.node != broker as i32 + 1 || given.is_some_and(|&at| at >= leader.epoch) {
+            let known = given.is_some_and(|&at| at >= leader.epoch) && !again;
+            if leader.node != broker as i32 + 1 || known {
                 continue;
             }
             self.given[broker].insert(partition, leader.epoch);

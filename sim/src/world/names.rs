@@ -131,7 +131,8 @@ pub(super) fn request_text(request: &Request) -> String {
             format!(": pid {} epoch {}", init.producer_id, init.producer_epoch)
         }
         Request::JoinGroup(join) => {
-            let instance = join.group_instance_id.as_ref().map(|id| id.as_str());
+            let instance =
+                join.group_instance_id.as_ref().map(kacrab_protocol::KafkaString::as_str);
             format!(": member {:?} instance {instance:?}", join.member_id.as_str())
         }
         Request::SyncGroup(sync) => {

@@ -40,10 +40,12 @@ impl Plan<'_> {
         for (id, old) in &classic.members {
             members.push((id.clone(), self.upgraded(classic, old)?));
         }
+        let idle = members.iter().any(|(_, member)| member.holding.assigned.is_empty());
         self.put_upgraded(classic.generation, members);
-        if classic.state != GroupState::Stable {
+        if classic.state != GroupState::Stable || idle {
             // The rebalance that was under way goes on: some have nothing yet, and whoever made
-            // it may come back with the same subscription, which asks for none.
+            // it may come back with the same subscription, which asks for none. A group that was
+            // read from the log is stable even if its coordinator died in a rebalance.
             self.put_epoch(true);
         }
         Ok(())

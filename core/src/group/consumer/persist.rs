@@ -190,7 +190,6 @@ impl GroupCoordinator {
                 if in_flight.decides(partition, id) {
                     base.last = *append;
                     if *append < failed {
-                        crate::mark!(ConsumerEarlierDecisionKept);
                         before.persisted(&in_flight.entries);
                     }
                 }

@@ -89,7 +89,6 @@ impl Node {
                 None
             }
             None => {
-                mark!(PeerUnknown);
                 self.answer_unreachable(message, ErrorCode::CoordinatorNotAvailable);
                 None
             }

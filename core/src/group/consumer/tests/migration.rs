@@ -151,6 +151,21 @@ fn a_static_member_that_joined_and_never_synced_is_given_partitions_with_the_new
     world.check_recovery();
 }
 
+/// As a group is that was read from the log after its coordinator died in a rebalance.
+#[test]
+fn a_static_member_of_a_stable_group_that_was_given_nothing_is_given_partitions_when_it_returns() {
+    let mut world = World::with(|config| config.consumer.migration = MigrationPolicy::Upgrade);
+    let old = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+    let joined = world.old_join(&old);
+    assert_eq!(world.old_sync(&joined.member, 1, &[(&joined.member, &[])]), Ok(Vec::new()));
+    assert_eq!(world.groups.state("g"), Some(GroupState::Stable));
+    let joined = world.beat(&by_instance("i", joining("new", &["a"]))).unwrap();
+    let given: Vec<i32> =
+        joined.assignment.iter().flatten().flat_map(|(_, at)| at).copied().collect();
+    assert_eq!(given, [0, 1, 2, 3]);
+    world.check_recovery();
+}
+
 /// With nobody left who speaks the new protocol, only their joins have a target computed.
 #[test]
 fn when_the_last_new_member_goes_and_the_group_may_not_go_back_the_old_ones_join_again() {

@@ -65,8 +65,6 @@ marks! {
     GuardRefused = "partition.guard.refused",
     /// A second request joined a verification under way.
     VerificationJoined = "partition.guard.joined",
-    /// The coordinator did not know the transaction: the sequence that waited is not waited for.
-    VerificationRefused = "partition.verification.refused",
     /// A marker ended a verification under way.
     VerificationEndedByMarker = "partition.guard.ended_by_marker",
     /// A marker left alone the verification of the next transaction.
@@ -178,6 +176,8 @@ marks! {
     RecoveryHoleRefilled = "store.recovery.hole_refilled",
     /// Durable bytes are damaged: the log, or the node, is not served.
     RecoveryDamageFound = "store.recovery.damage_found",
+    /// A read of a segment file went on with what was not written to it yet.
+    ReadOnInMemory = "store.read.on_in_memory",
     /// A read of records whose deletion is under way.
     ReadBelowLogStart = "store.read.below_log_start",
     /// A read was answered from a segment file.

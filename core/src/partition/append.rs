@@ -159,23 +159,13 @@ impl Partition {
                 return Ok(Verification::NotNeeded);
             }
         }
-        // A repeat of what is here already is not going to be appended: nobody waits for it.
-        let entry = self.producers.get(&producer_id);
-        let is_repeat = entry.is_some_and(|entry| entry.is_past(producer_epoch, base_sequence));
-        let waits_with = if is_repeat { i32::MAX } else { base_sequence };
         Ok(Verification::Needed(self.verifications.begin(
             now_ms,
             producer_id,
             producer_epoch,
-            waits_with,
+            base_sequence,
             supports_epoch_bump,
         )))
-    }
-
-    /// The coordinator does not know the transaction that a batch with this guard belongs to: the
-    /// batch is not going to be appended, and need not be waited for.
-    pub fn refuse_verification(&mut self, producer_id: ProducerId, guard: Guard) {
-        self.verifications.refuse(producer_id, guard);
     }
 
     /// The verification under way for a producer.

@@ -146,15 +146,6 @@ impl ProducerEntry {
         }
     }
 
-    /// Whether a batch with this first sequence lies before what was taken last, so that it can only
-    /// be a repeat.
-    pub(super) fn is_past(&self, producer_epoch: ProducerEpoch, base_sequence: i32) -> bool {
-        let behind = self.last_sequence().wrapping_sub(base_sequence) & i32::MAX;
-        self.producer_epoch == producer_epoch
-            && self.window.last().is_some()
-            && behind < i32::MAX / 2
-    }
-
     /// Rows 3 to 9 of spec 2.2, for a client's batch whose epoch is not below the entry's.
     /// `never_written` says that the log has never held a record.
     pub(super) fn accepts_sequence(

@@ -96,18 +96,6 @@ impl Verifications {
         guard
     }
 
-    /// The coordinator does not know the transaction of a request that waited: its sequence holds up
-    /// no other batch. Apache Kafka 4.4.0 keeps it, and refuses the first batch of the producer's
-    /// next transaction for the sake of a repeat that came too late.
-    pub(super) fn refuse(&mut self, producer_id: ProducerId, guard: Guard) {
-        if let Some(state) = self.states.get_mut(&producer_id)
-            && state.guard == guard
-        {
-            mark!(VerificationRefused);
-            state.lowest_sequence = i32::MAX;
-        }
-    }
-
     /// A marker ends a verification, unless it is that of the next transaction: the marker of a
     /// version 2 transaction carries the epoch that the next one is written with (spec 6.4).
     pub(super) fn remove_for_marker(

@@ -187,7 +187,10 @@ impl Store {
         }
         let usable = usize::try_from(available).unwrap_or(usize::MAX).min(bytes.len());
         match cut(bytes.slice(..usable), &read) {
-            Cut::Found(found) => self.end_read(read_id, Ok(found)),
+            Cut::Found(mut found) => {
+                read_on_in_memory(log, &read, &mut found);
+                self.end_read(read_id, Ok(found));
+            }
             Cut::Damaged => {
                 mark!(ReadCorrupt);
                 self.end_read(read_id, Err(StorageError::Corrupt));
@@ -221,6 +224,26 @@ fn place(log: &Log, offset: Offset) -> Option<(Offset, u64)> {
     let at = log.segment_of(offset).unwrap_or(0);
     let segment = log.segments.get(at)?;
     Some((segment.base, segment.position_for(offset)))
+}
+
+/// What follows in the same segment and is not in its file yet belongs to the same answer.
+fn read_on_in_memory(log: &Log, read: &PendingRead, found: &mut Vec<Bytes>) {
+    let Some(end) = crate::batch::headers(found).last().map(|batch| batch.last_offset() + 1) else {
+        return;
+    };
+    let Some(from) = log.cached_from(end) else { return };
+    let follows = log
+        .cached
+        .get(from)
+        .is_some_and(|next| next.segment == read.segment && next.block.header.base_offset == end);
+    if follows {
+        mark!(ReadOnInMemory);
+        let size = found.iter().map(Bytes::len).sum::<usize>();
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        let max_bytes = read.wanted.max_bytes.saturating_sub(size);
+        let rest = Wanted { offset: end, max_bytes, at_least_one: false, ..read.wanted };
+        found.extend(in_memory(&log.cached, from, rest).cloned());
+    }
 }
 
 fn from_memory(cached: &VecDeque<Cached>, from: usize, wanted: Wanted) -> Vec<Bytes> {

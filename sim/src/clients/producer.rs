@@ -362,6 +362,10 @@ impl Producer {
         if !matches!(code, 45 | 46 | 49 | 59) || env.forgets_producers() || env.forgets_ids() {
             return;
         }
+        // A late repeat holds up the first batch of the next transaction, as in Apache Kafka 4.4.0.
+        if code == 45 && self.kind == ProducerKind::Classic {
+            return;
+        }
         // A coordinator that is none any more, and was not told yet, knows no newer id.
         if code == 49 && env.is_cluster() {
             return;

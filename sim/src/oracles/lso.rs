@@ -54,7 +54,10 @@ fn listed(facts: &Facts<'_>, at_us: u64, event: &Event, findings: &mut Findings)
         let txn = app.and_then(|app| facts.apps.get(app)?.txn).and_then(|txn| facts.txns.get(&txn));
         let committed = span.marker.is_some_and(|(_, commit)| commit);
         let asked = txn.and_then(|txn| txn.commit_asked_us);
-        span.first < offset && committed && asked.is_some_and(|asked_us| asked_us > at_us)
+        // What was deleted of an open transaction does not count as open.
+        span.first.max(log.start) < offset
+            && committed
+            && asked.is_some_and(|asked_us| asked_us > at_us)
     });
     if let Some(span) = open.filter(|_| committed) {
         findings.add(6, || {

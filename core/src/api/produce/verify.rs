@@ -101,12 +101,6 @@ pub(crate) fn verified(node: &mut Node, id: RequestId, results: &[(TopicPartitio
             .iter()
             .find(|(to, _)| to.topic == part.topic && to.partition == part.index)
             .map_or(ErrorCode::None, |(_, code)| *code);
-        if matches!(code, ErrorCode::TransactionAbortable | ErrorCode::InvalidTxnState)
-            && let (Some(to), Some(header), Some(guard)) = (part.id, part.header(), part.guard)
-            && let Some(partition) = node.partitions.get_mut(&to)
-        {
-            partition.refuse_verification(header.producer_id, guard);
-        }
         match refusal(code, version) {
             None => pending.parts[index].verifying = false,
             Some(result) => pending.set_result(index, result),

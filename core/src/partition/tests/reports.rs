@@ -155,42 +155,6 @@ fn a_joined_verification_keeps_its_guard_and_takes_the_lowest_sequence() {
 }
 
 #[test]
-fn a_repeat_that_is_refused_does_not_hold_up_the_next_transaction() {
-    let mut log = Log::with(LogConfig::default());
-    log.plain(1);
-    let begin = |log: &mut Log, sequence| {
-        let begun = log.partition.begin_verification(NOW_MS, P, 0, sequence, false);
-        let Ok(Verification::Needed(guard)) = begun else { panic!("verification is needed") };
-        guard
-    };
-    let first = begin(&mut log, 0);
-    log.append(txn(P, 0, 0, 1), Some(first)).expect("the first transaction");
-    log.mark(&marker(P, 0, Decision::Commit, 1)).expect("taken");
-    let late = begin(&mut log, 0);
-    log.partition.refuse_verification(P, late);
-    let next = begin(&mut log, 1);
-    assert_eq!(log.append(txn(P, 0, 1, 1), Some(next)).map(|_| ()), Ok(()));
-}
-
-#[test]
-fn nobody_waits_for_a_repeat_of_what_was_appended() {
-    let mut log = Log::with(LogConfig::default());
-    log.plain(1);
-    let begin = |log: &mut Log, sequence| {
-        let begun = log.partition.begin_verification(NOW_MS, P, 0, sequence, false);
-        let Ok(Verification::Needed(guard)) = begun else { panic!("verification is needed") };
-        guard
-    };
-    let first = begin(&mut log, 0);
-    log.append(txn(P, 0, 0, 3), Some(first)).expect("the first transaction");
-    log.mark(&marker(P, 0, Decision::Commit, 1)).expect("taken");
-    let repeat = begin(&mut log, 0);
-    let next = begin(&mut log, 3);
-    assert_eq!(repeat, next, "one verification serves both");
-    assert_eq!(log.append(txn(P, 0, 3, 1), Some(next)).map(|_| ()), Ok(()));
-}
-
-#[test]
 fn verification_refuses_a_fenced_producer_and_skips_what_is_open_or_switched_off() {
     let mut log = Log::new();
     log.send(txn(P, 3, 0, 1)).expect("open");

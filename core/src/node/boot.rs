@@ -192,7 +192,7 @@ impl Node {
         self.output(Output::Ready);
         self.write_placed_topics();
         self.start_expiry();
-        self.start_cleaning();
+        self.plan_cleaning(false);
     }
 
     /// A folder of a topic that the metadata does not have: its deletion was persisted, the

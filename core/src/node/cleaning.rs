@@ -3,7 +3,7 @@
 use super::Node;
 use super::timers::Timer;
 use crate::clean::CleanPlan;
-use crate::partition::{AbortedTxn, LogConfig, Partition};
+use crate::partition::{AbortedTxn, Partition};
 use crate::store::Cleanable;
 use crate::types::{Offset, PartitionId};
 
@@ -11,13 +11,8 @@ use crate::types::{Offset, PartitionId};
 const ONE: u64 = 1_000_000;
 
 impl Node {
-    /// Begins to look for logs to clean from time to time.
-    pub(super) fn start_cleaning(&mut self) {
-        self.plan_cleaning(false);
-    }
-
     /// The next look for a log to clean: at once after one was cleaned, as there may be more.
-    fn plan_cleaning(&mut self, at_once: bool) {
+    pub(super) fn plan_cleaning(&mut self, at_once: bool) {
         if !self.config.log_cleaner_enable {
             return;
         }
@@ -97,15 +92,5 @@ impl Node {
 
     pub(super) fn cleaning_ended(&mut self, done: bool) {
         self.plan_cleaning(done);
-    }
-
-    /// How large (bytes) and how old (ms) the segments of a log become.
-    pub(super) fn segment_limits(&self, config: &LogConfig) -> (u32, i64) {
-        let most = if self.config.segment_bytes_max == 0 {
-            u32::MAX
-        } else {
-            self.config.segment_bytes_max
-        };
-        (config.segment_bytes.min(most), config.segment_ms)
     }
 }

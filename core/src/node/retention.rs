@@ -7,6 +7,7 @@ use super::Node;
 use super::completion::Completion;
 use super::timers::Timer;
 use crate::mark;
+use crate::partition::LogConfig;
 use crate::types::PartitionId;
 
 /// Logs that one tick looks at; the next tick takes the next ones.
@@ -65,5 +66,15 @@ impl Node {
             let (segment_bytes, segment_ms) = self.segment_limits(partition.config());
             self.store.set_segment_limits(id, segment_bytes, segment_ms);
         }
+    }
+
+    /// How large (bytes) and how old (ms) the segments of a log become.
+    pub(super) fn segment_limits(&self, config: &LogConfig) -> (u32, i64) {
+        let most = if self.config.segment_bytes_max == 0 {
+            u32::MAX
+        } else {
+            self.config.segment_bytes_max
+        };
+        (config.segment_bytes.min(most), config.segment_ms)
     }
 }

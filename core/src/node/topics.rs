@@ -42,9 +42,12 @@ impl Node {
 
     /// Appends a planned topic's records. There is no topic of that name now, so transactions that
     /// have partitions of it have those of one that is gone: they lose them in the same turn
-    /// (report P24).
+    /// (report P24). Not so of `__consumer_offsets`: AddOffsetsToTxn names its partition by the
+    /// group's id, before anything has asked for the topic.
     pub(crate) fn append_creation(&mut self, plan: &TopicPlan) -> Result<(), Refused> {
-        self.txn.forget_partitions(&plan.name);
+        if !plan.name.is_internal() {
+            self.txn.forget_partitions(&plan.name);
+        }
         self.append_metadata(plan.records.clone())
     }
 

@@ -35,7 +35,7 @@ impl Cache {
 
     /// A batch was taken out of its log.
     pub(super) fn removed(&mut self, block: &Block) {
-        self.bytes = self.bytes.saturating_sub(block.size());
+        self.bytes = self.bytes.saturating_sub(cost(block));
     }
 
     /// A log goes, and its batches with it.
@@ -68,4 +68,21 @@ impl Cache {
 /// What a batch takes in memory: its bytes, and what is kept around them.
 fn cost(block: &Block) -> u64 {
     block.size().saturating_add(AROUND_A_BATCH_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::batch;
+    use crate::types::TopicId;
+
+    #[test]
+    fn what_a_cleaning_takes_out_is_given_back_whole() {
+        let mut cache = Cache::new(1_000_000);
+        let block = batch(0, 3, b"value");
+        let id = PartitionId { topic_id: TopicId(1), partition: 0 };
+        cache.added(id, &block);
+        cache.removed(&block);
+        assert_eq!(cache.bytes, 0);
+    }
 }

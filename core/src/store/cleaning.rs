@@ -93,8 +93,9 @@ pub(super) struct Cleaning {
     output: Option<Segment>,
     outputs: Vec<Segment>,
     aborted: Vec<AbortedTxn>,
+    /// The first one is under way while it is `busy`.
     queue: VecDeque<FileOp>,
-    busy: Option<FileOp>,
+    busy: bool,
     job: Option<Ticket>,
 }
 
@@ -165,7 +166,7 @@ impl Store {
             outputs: Vec::new(),
             aborted: Vec::new(),
             queue: VecDeque::new(),
-            busy: None,
+            busy: false,
             job: None,
         }));
         mark!(CleaningBegun);
@@ -205,7 +206,7 @@ impl Store {
             self.abandon_cleaning();
         }
         while let Some(mut cleaning) = self.cleaning.take() {
-            if cleaning.busy.is_some() || cleaning.job.is_some() || self.retry_at.is_some() {
+            if cleaning.busy || cleaning.job.is_some() || self.retry_at.is_some() {
                 self.cleaning = Some(cleaning);
                 return;
             }
@@ -214,7 +215,7 @@ impl Store {
                 if cleaning.stage == Stage::Rename {
                     self.readers_follow(&cleaning, &op);
                 }
-                cleaning.busy = Some(op.clone());
+                cleaning.busy = true;
                 let number = cleaning.number;
                 self.cleaning = Some(cleaning);
                 self.emit(Purpose::Cleaning(number), op);
@@ -228,7 +229,8 @@ impl Store {
                 Stage::Install if self.checkpoint.is_some() => true,
                 Stage::Install => {
                     if !self.install(&mut cleaning) {
-                        return;
+                        self.cleaning = Some(cleaning);
+                        return self.abandon_cleaning();
                     }
                     cleaning.stage = Stage::Commit;
                     true
@@ -254,22 +256,21 @@ impl Store {
         let Some(cleaning) = self.cleaning.as_mut().filter(|it| it.number == number) else {
             return;
         };
-        let Some(op) = cleaning.busy.take() else { return };
+        cleaning.busy = false;
+        let Some(op) = cleaning.queue.pop_front() else { return };
         match (result, cleaning.stage) {
-            (Ok(FileOutcome::Bytes(bytes)), Stage::Collect | Stage::Filter) => {
-                cleaning.queue.pop_front();
-                self.emit_job(bytes);
-            }
+            (Ok(FileOutcome::Bytes(bytes)), Stage::Collect | Stage::Filter) => self.emit_job(bytes),
             // A rename that failed may have been done nevertheless.
-            (Ok(_), _) | (Err(FileError::NotFound), Stage::Rename) => {
-                cleaning.queue.pop_front();
-            }
+            (Ok(_), _) | (Err(FileError::NotFound), Stage::Rename) => {}
             (Err(_), Stage::Rename) if matches!(op, FileOp::SyncFolder { .. }) => {
                 self.fault(alloc::format!("a sync failed after a cleaning: {op:.80?}"));
             }
             (Err(error), Stage::Rename) => {
                 mark!(CleaningRenameRetried);
                 self.readers_stay(&op);
+                if let Some(cleaning) = &mut self.cleaning {
+                    cleaning.queue.push_front(op);
+                }
                 self.retry_later(now, error);
             }
             (Err(_), _) => self.abandon_cleaning(),
@@ -321,8 +322,6 @@ impl Store {
             && log.segments[count].base == cleaning.end;
         if !same {
             mark!(CleaningOvertaken);
-            self.cleaning = Some(Box::new(cleaning.clone()));
-            self.abandon_cleaning();
             return false;
         }
         let rest = log.segments.split_off(count);

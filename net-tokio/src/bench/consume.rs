@@ -7,7 +7,6 @@ use verdict_core::types::Isolation;
 use super::link::{Link, LinkError};
 use super::reader::{Reader, Wish};
 use super::sample::Sample;
-use super::setup::create_topic;
 use super::template::Load;
 use super::transactions::Writer;
 use super::workload::{Run, beside};
@@ -46,15 +45,7 @@ impl Consume {
 fn filled_topic(run: &mut Run<'_>) -> Result<String, LinkError> {
     let (topic, is_new) = run.shared_name("consume");
     if is_new {
-        create_topic(&run.address, &topic, PARTITIONS)?;
-        let partitions: Vec<i32> = (0..PARTITIONS).collect();
-        let mut writer = Writer::new(run, &topic, &partitions, LOAD, run.name("filler"))?;
-        for _ in 0..TRANSACTIONS {
-            for _ in 0..REQUESTS {
-                writer.produce()?;
-            }
-            writer.commit()?;
-        }
+        Writer::fill(run, &topic, PARTITIONS, LOAD, (TRANSACTIONS, REQUESTS))?;
     }
     Ok(topic)
 }

@@ -65,6 +65,27 @@ impl Writer {
         Ok(Self { link, id, identity, template, correlation_id: 0, sequence: 0 })
     }
 
+    /// Creates a topic and fills it with so many committed transactions of so many requests, each
+    /// with a batch for every partition.
+    pub(super) fn fill(
+        run: &Run<'_>,
+        topic: &str,
+        partitions: i32,
+        load: Load,
+        (transactions, requests): (u32, u32),
+    ) -> Result<(), LinkError> {
+        create_topic(&run.address, topic, partitions)?;
+        let partitions: Vec<i32> = (0..partitions).collect();
+        let mut writer = Self::new(run, topic, &partitions, load, run.name("filler"))?;
+        for _ in 0..transactions {
+            for _ in 0..requests {
+                writer.produce()?;
+            }
+            writer.commit()?;
+        }
+        Ok(())
+    }
+
     fn flat_out(&mut self, end: Instant) -> Result<Sample, LinkError> {
         let begin = Instant::now();
         let mut sample = Sample::default();

@@ -35,13 +35,7 @@ impl Transform {
     pub(super) fn run(self, run: &mut Run<'_>) -> Result<Sample, LinkError> {
         let (source, is_new) = run.shared_name("source");
         if is_new {
-            create_topic(&run.address, &source, self.applications)?;
-            let partitions: Vec<i32> = (0..self.applications).collect();
-            let mut writer = Writer::new(run, &source, &partitions, LOAD, run.name("filler"))?;
-            for _ in 0..BATCHES {
-                writer.produce()?;
-            }
-            writer.commit()?;
+            Writer::fill(run, &source, self.applications, LOAD, (1, BATCHES))?;
         }
         let target = run.name("target");
         create_topic(&run.address, &target, self.applications)?;

@@ -1,6 +1,8 @@
 //! Reports P18, P19, P20, P27 (last part): offsets that are committed with a transaction.
 
-use super::verbs::{ABORT, CLASSIC, COMMIT, OLD, TV2, Who, end, ended, txn_offset, txn_offsets};
+use super::verbs::{
+    ABORT, CLASSIC, COMMIT, OLD, TV2, Who, end, ended, find_coordinator, txn_offset, txn_offsets,
+};
 use crate::node::testing::Bench;
 
 fn with_group_at_4(change: impl FnOnce(&mut crate::config::BrokerConfig)) -> Bench {
@@ -12,6 +14,19 @@ fn with_group_at_4(change: impl FnOnce(&mut crate::config::BrokerConfig)) -> Ben
     bench.end(5, "first", p, COMMIT).unwrap();
     assert_eq!(bench.group_offset("g", "in-0", true), Ok(4));
     bench
+}
+
+#[test]
+fn the_first_offsets_of_a_cluster_may_be_added_before_their_topic_is_there() {
+    let mut bench = Bench::with(|_| {});
+    bench.ask(4, find_coordinator("a", 1));
+    bench.topic("in", 1);
+    let p = bench.init("a").unwrap();
+    assert_eq!(bench.add_offsets(3, "a", p, "g"), 0);
+    bench.ask(4, find_coordinator("g", 0));
+    assert_eq!(bench.txn_offset(CLASSIC.offsets, "a", p, "g", "in-0", 7), 0);
+    bench.end(CLASSIC.end, "a", p, COMMIT).unwrap();
+    assert_eq!(bench.group_offset("g", "in-0", true), Ok(7));
 }
 
 #[test]

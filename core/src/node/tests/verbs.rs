@@ -303,7 +303,7 @@ pub(super) fn delete_topics(name: &str) -> Request {
     })
 }
 
-fn find_coordinator(key: &str, key_type: i8) -> Request {
+pub(super) fn find_coordinator(key: &str, key_type: i8) -> Request {
     Request::FindCoordinator(FindCoordinatorRequestData {
         key: text(key),
         key_type,

@@ -138,16 +138,19 @@ fn a_classic_group_is_upgraded_member_by_member_and_goes_on() {
     world.check_recovery();
 }
 
+/// What the static member "i" is given that comes back with the new protocol.
+fn given_on_return(world: &mut World) -> Vec<i32> {
+    let joined = world.beat(&by_instance("i", joining("new", &["a"]))).unwrap();
+    joined.assignment.iter().flatten().flat_map(|(_, at)| at).copied().collect()
+}
+
 /// It says nothing new, and nobody had been given anything yet.
 #[test]
 fn a_static_member_that_joined_and_never_synced_is_given_partitions_with_the_new_protocol() {
     let mut world = World::with(|config| config.consumer.migration = MigrationPolicy::Upgrade);
     let old = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
     assert_eq!(world.old_join(&old).result, Ok(()));
-    let joined = world.beat(&by_instance("i", joining("new", &["a"]))).unwrap();
-    let given: Vec<i32> =
-        joined.assignment.iter().flatten().flat_map(|(_, at)| at).copied().collect();
-    assert_eq!(given, [0, 1, 2, 3]);
+    assert_eq!(given_on_return(&mut world), [0, 1, 2, 3]);
     world.check_recovery();
 }
 
@@ -159,10 +162,7 @@ fn a_static_member_of_a_stable_group_that_was_given_nothing_is_given_partitions_
     let joined = world.old_join(&old);
     assert_eq!(world.old_sync(&joined.member, 1, &[(&joined.member, &[])]), Ok(Vec::new()));
     assert_eq!(world.groups.state("g"), Some(GroupState::Stable));
-    let joined = world.beat(&by_instance("i", joining("new", &["a"]))).unwrap();
-    let given: Vec<i32> =
-        joined.assignment.iter().flatten().flat_map(|(_, at)| at).copied().collect();
-    assert_eq!(given, [0, 1, 2, 3]);
+    assert_eq!(given_on_return(&mut world), [0, 1, 2, 3]);
     world.check_recovery();
 }
 

@@ -255,6 +255,8 @@ marks! {
     GroupMembersDidNotSync = "group.expiry.sync",
     /// A loaded group has more members than `group.max.size`.
     GroupLoadedTooLarge = "group.load.too_large",
+    /// A group that was told to rebalance when its coordinator went is told again.
+    GroupLoadedToRebalance = "group.load.to_rebalance",
     /// A member waits for partitions that another one still holds.
     ConsumerWaitsForRelease = "group.consumer.reconcile.waits",
     /// A consumer group's assignment was computed too short a time ago for another one.

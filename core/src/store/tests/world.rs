@@ -193,7 +193,9 @@ impl World {
         let Some(cleanable) = self.store.cleanable(id, Offset::MAX, i64::MAX) else { return };
         let plan = CleanPlan {
             first_dirty: cleanable.first_dirty,
+            start: cleanable.start,
             end: cleanable.end,
+            holes_end: cleanable.holes_end,
             map_bytes_max: 1000,
             ..CleanPlan::default()
         };

@@ -3,7 +3,7 @@
 //! Beside the steps of the file goes over the wire only what makes answers the same in every run:
 //! the coordinator of an id or group is looked for before it is first asked; a topic is waited for
 //! until it has a leader; a request is repeated while the answer says that the broker is busy, and
-//! after EndTxn the end of the transaction is waited for. With `once` a step goes out once and
+//! after EndTxn the end of the transaction is waited for, and after UpdateFeatures the level. With `once` a step goes out once and
 //! nothing is waited for; with `later` its answer is read by the step `answer`.
 
 use std::collections::BTreeSet;
@@ -148,8 +148,13 @@ impl Talk<'_> {
             return self.once(&ask.conn, &call).map(Some);
         }
         let answer = self.persistently(&ask.conn, &call)?;
-        if let Request::EndTxn(end) = &call.request {
-            self.await_end(&end.transactional_id)?;
+        match &call.request {
+            Request::EndTxn(end) => self.await_end(&end.transactional_id)?,
+            Request::UpdateFeatures(update) if answer.starts_with("NONE") => {
+                let levels = update.feature_updates.iter().map(|update| update.max_version_level);
+                self.await_level(levels.max().unwrap_or_default())?;
+            }
+            _ => {}
         }
         Ok(Some(answer))
     }
@@ -206,6 +211,19 @@ impl Talk<'_> {
         for _ in 0..self.patience_ms / PAUSE_MS {
             let answer = self.persistently(HIDDEN, &call)?;
             if !answer.contains(" Prepare") {
+                break;
+            }
+            self.peer.wait_ms(PAUSE_MS);
+        }
+        Ok(())
+    }
+
+    /// Waits until the broker has learnt of a feature's level, as the controller answers before.
+    fn await_level(&mut self, level: i16) -> Result<(), String> {
+        let call = verbs::build("finalized", [], &mut self.names)?;
+        let end = if level == 0 { "=absent".to_owned() } else { format!("={level}") };
+        for _ in 0..self.patience_ms / PAUSE_MS {
+            if self.once(HIDDEN, &call)?.ends_with(&end) {
                 break;
             }
             self.peer.wait_ms(PAUSE_MS);

@@ -23,13 +23,14 @@ pub fn missing(recording: &Recording, peer: &mut dyn Peer) -> Result<Vec<String>
     let Response::DescribeConfigs(found) = ask(peer, &call)? else {
         return Err(PeerError::NoAnswer);
     };
-    let has = |name: &str, value: &str| {
+    // Apache Kafka does not tell its internal settings: such a one is taken for granted.
+    let differs = |name: &str, value: &str| {
         found.results.iter().flat_map(|result| &result.configs).any(|config| {
             config.name.as_str() == name
-                && config.value.as_ref().is_some_and(|v| v.as_str() == value)
+                && config.value.as_ref().is_some_and(|found| found.as_str() != value)
         })
     };
-    let differing = wanted.into_iter().filter(|(name, value)| !has(name, value));
+    let differing = wanted.into_iter().filter(|(name, value)| differs(name, value));
     Ok(differing.map(|(name, value)| format!("{name}={value}")).collect())
 }
 

@@ -8,7 +8,7 @@ use kacrab_protocol::generated::{
     ApiVersionsResponseData, DescribeConfigsRequestData, MetadataRequestData,
     UpdateFeaturesRequestData, UpdateFeaturesResponseData,
 };
-use verdict_core::wire::{ApiVersionsRequest, Request};
+use verdict_core::wire::{ApiVersionsRequest, Request, api_range};
 
 use super::{Call, code, each};
 use crate::args::{Args, Fault};
@@ -16,6 +16,8 @@ use crate::names::{Names, wire};
 
 /// The only feature that recordings are about.
 const FEATURE: &str = "transaction.version";
+/// The number of ApiVersions.
+const API_VERSIONS: i16 = 18;
 /// DescribeConfigs' number for brokers.
 const BROKER: i8 = 4;
 
@@ -48,12 +50,16 @@ pub(super) fn show_updated(version: i16, data: &UpdateFeaturesResponseData) -> S
 
 /// `finalized`: ApiVersions, of which the level of transaction.version is shown.
 pub(super) fn finalized(args: &mut Args<'_>, _: &mut Names) -> Result<Call, Fault> {
+    let version = args.version(4);
+    if api_range(API_VERSIONS).is_none_or(|range| version > range.max) {
+        return Ok(Call::new(version, Request::ApiVersionsUnsupported));
+    }
     let request = ApiVersionsRequest {
         client_software_name: wire("recordings"),
         client_software_version: wire("1"),
         ..ApiVersionsRequest::default()
     };
-    Ok(Call::new(args.version(4), Request::ApiVersions(request)))
+    Ok(Call::new(version, Request::ApiVersions(request)))
 }
 
 pub(super) fn show_finalized(data: &ApiVersionsResponseData) -> String {
@@ -61,6 +67,13 @@ pub(super) fn show_finalized(data: &ApiVersionsResponseData) -> String {
     let level = levels.filter(|feature| feature.name.as_str() == FEATURE);
     let level = level.map(|feature| feature.max_version_level.to_string()).next();
     format!("{} {FEATURE}={}", code(data.error_code), level.as_deref().unwrap_or("absent"))
+}
+
+/// The answer to a version that is not served: which are.
+pub(super) fn show_unsupported(data: &ApiVersionsResponseData) -> String {
+    let ranges = data.api_keys.iter();
+    let all = ranges.map(|api| format!("{}:{}..{}", api.api_key, api.min_version, api.max_version));
+    format!("{} {}", code(data.error_code), all.collect::<Vec<_>>().join(" "))
 }
 
 /// A Metadata of one topic.

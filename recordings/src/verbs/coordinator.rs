@@ -70,6 +70,7 @@ pub(crate) fn coordinator_of(request: &Request) -> Vec<(i8, KafkaString)> {
             let groups = data.groups.iter().map(|group| &group.group_id).chain([&data.group_id]);
             groups.map(|group| (GROUP, group.clone())).collect()
         }
+        Request::ConsumerGroupHeartbeat(data) => vec![(GROUP, data.group_id.clone())],
         Request::JoinGroup(data) => vec![(GROUP, data.group_id.clone())],
         Request::DescribeTransactions(data) => {
             data.transactional_ids.iter().map(|id| (TRANSACTION, id.clone())).collect()

@@ -1,15 +1,16 @@
-//! Classic consumer groups, as far as transactions need them.
+//! Members of groups, classic and of KIP-848, as far as transactions need them.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use kacrab_protocol::generated::join_group_request::JoinGroupRequestProtocol;
 use kacrab_protocol::generated::leave_group_request::MemberIdentity;
 use kacrab_protocol::generated::{
-    HeartbeatRequestData, JoinGroupRequestData, JoinGroupResponseData, LeaveGroupRequestData,
-    LeaveGroupResponseData, SyncGroupRequestData,
+    ConsumerGroupHeartbeatRequestData, ConsumerGroupHeartbeatResponseData, HeartbeatRequestData,
+    JoinGroupRequestData, JoinGroupResponseData, LeaveGroupRequestData, LeaveGroupResponseData,
+    SyncGroupRequestData,
 };
 use verdict_core::wire::Request;
 
-use super::{Call, code, each};
+use super::{Call, code, each, result};
 use crate::args::{Args, Fault};
 use crate::names::{Names, wire};
 
@@ -109,4 +110,24 @@ pub(super) fn show_leave(version: i16, data: &LeaveGroupResponseData, names: &mu
         .iter()
         .map(|left| (names.member(left.member_id.as_str()), code(left.error_code)));
     each(results.collect())
+}
+
+/// `member GROUP member=ID epoch=N [subscribe=TOPIC]`: ConsumerGroupHeartbeat; epoch 0 joins, -1
+/// leaves. The member's id is the file's.
+pub(super) fn member_of(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fault> {
+    let epoch = args.named("epoch")?.unwrap_or(0);
+    let topic = args.named::<String>("subscribe")?;
+    let topics = topic.map(|topic| vec![names.outside(&topic)]);
+    let data = ConsumerGroupHeartbeatRequestData::default()
+        .with_group_id(names.outside(args.word("a group")?))
+        .with_member_id(member(args, names)?)
+        .with_member_epoch(epoch)
+        .with_rebalance_timeout_ms(if epoch == 0 { 30_000 } else { -1 })
+        .with_topic_partitions((epoch == 0).then(Vec::new))
+        .with_subscribed_topic_names(topics);
+    Ok(Call::new(args.version(1), Request::ConsumerGroupHeartbeat(data)))
+}
+
+pub(super) fn show_member(data: &ConsumerGroupHeartbeatResponseData) -> String {
+    result(data.error_code, || format!("epoch={}", data.member_epoch))
 }

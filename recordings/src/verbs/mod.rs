@@ -62,12 +62,14 @@ const VERBS: &[(&str, Build)] = &[
     ("list", read::list),
     ("list-txns", transaction::list),
     ("markers", markers::write),
+    ("member", group::member_of),
     ("offsets-to", transaction::offsets_to),
     ("produce", produce::produce),
     ("producers", markers::producers),
     ("read", read::fetch),
     ("sync", group::sync),
     ("txn-commit", offsets::txn_commit),
+    ("verify", transaction::verify),
 ];
 
 /// Whether a word is one of the verbs.
@@ -117,11 +119,13 @@ pub fn show(version: i16, response: &Response, names: &mut Names) -> Result<Stri
         Response::SyncGroup(data) => code(data.error_code),
         Response::Heartbeat(data) => code(data.error_code),
         Response::LeaveGroup(data) => group::show_leave(version, data, names),
+        Response::ConsumerGroupHeartbeat(data) => group::show_member(data),
         Response::FindCoordinator(data) => coordinator::show(version, data, names),
         Response::DeleteRecords(data) => admin::show_deleted_records(data, names),
         Response::DeleteTopics(data) => admin::show_deleted_topics(data, names),
         Response::UpdateFeatures(data) => cluster::show_updated(version, data),
         Response::ApiVersions(data) => cluster::show_finalized(data),
+        Response::ApiVersionsUnsupported(data) => cluster::show_unsupported(data),
         other => return Err(format!("an answer that no verb asks for: {other:?}")),
     })
 }

@@ -1,6 +1,8 @@
 //! Transactions as their producer and their coordinator see them.
 
-use kacrab_protocol::generated::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
+use kacrab_protocol::generated::add_partitions_to_txn_request::{
+    AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
+};
 use kacrab_protocol::generated::{
     AddOffsetsToTxnRequestData, AddPartitionsToTxnRequestData, AddPartitionsToTxnResponseData,
     DescribeTransactionsRequestData, DescribeTransactionsResponseData, EndTxnRequestData,
@@ -62,6 +64,26 @@ pub(super) fn add(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fault>
     Ok(Call::new(args.version(3), Request::AddPartitionsToTxn(data)))
 }
 
+/// `verify TX P1/0 t-0 … [add]`: AddPartitionsToTxn as a partition's leader sends it: whether the
+/// partitions are in the transaction, or to add them.
+pub(super) fn verify(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fault> {
+    let (producer_id, producer_epoch) = writer(args, names)?;
+    let verify_only = !args.flag("add");
+    let topics = places(args)?.into_iter().map(|(topic, partitions)| {
+        AddPartitionsToTxnTopic::default()
+            .with_name(names.outside(&topic))
+            .with_partitions(partitions)
+    });
+    let transaction = AddPartitionsToTxnTransaction::default()
+        .with_topics(topics.collect())
+        .with_transactional_id(names.outside(args.word("a transactional id")?))
+        .with_producer_id(producer_id)
+        .with_producer_epoch(producer_epoch)
+        .with_verify_only(verify_only);
+    let data = AddPartitionsToTxnRequestData::default().with_transactions(vec![transaction]);
+    Ok(Call::new(args.version(5), Request::AddPartitionsToTxn(data)))
+}
+
 pub(super) fn show_add(
     version: i16,
     data: &AddPartitionsToTxnResponseData,
@@ -70,7 +92,8 @@ pub(super) fn show_add(
     if version > 3 && data.error_code != 0 {
         return code(data.error_code);
     }
-    let topics = data.results_by_topic_v3_and_below.iter();
+    let verified = data.results_by_transaction.iter().flat_map(|result| &result.topic_results);
+    let topics = data.results_by_topic_v3_and_below.iter().chain(verified);
     let results = topics.flat_map(|topic| {
         topic.results_by_partition.iter().map(|partition| {
             let place = format!("{}-{}", names.own(topic.name.as_str()), partition.partition_index);

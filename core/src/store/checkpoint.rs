@@ -278,7 +278,7 @@ fn log_ops(log: &Log, image: &LogImage, snapshot: Option<&Bytes>) -> VecDeque<Fi
             (Kind::TimeIndex, &live.time, segment.time),
             (Kind::TxnIndex, &live.txn, segment.txn),
         ] {
-            index_ops(&kind.path(folder, segment.base), file, image, &mut ops);
+            index_ops(|| kind.path(folder, segment.base), file, image, &mut ops);
         }
     }
     if let (Some(bytes), Some(snapshot)) = (snapshot, image.snapshot) {
@@ -292,17 +292,23 @@ fn log_ops(log: &Log, image: &LogImage, snapshot: Option<&Bytes>) -> VecDeque<Fi
 }
 
 /// Writes what an index file lacks.
-fn index_ops(path: &FilePath, file: &IndexFile, image: FileImage, ops: &mut VecDeque<FileOp>) {
+fn index_ops(
+    path: impl FnOnce() -> FilePath,
+    file: &IndexFile,
+    image: FileImage,
+    ops: &mut VecDeque<FileOp>,
+) {
     let length = image.length as usize;
     let Some(new) = file.bytes.get(file.durable..length).filter(|new| !new.is_empty()) else {
         return;
     };
+    let path = path();
     if file.durable == 0 {
         // What an earlier life left may be longer.
         ops.push_back(FileOp::Remove { path: path.clone() });
     }
     ops.push_back(FileOp::Write {
-        path: path.clone(),
+        path,
         position: file.durable as u64,
         data: alloc::vec![Bytes::copy_from_slice(new)],
         sync: true,

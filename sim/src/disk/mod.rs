@@ -339,14 +339,9 @@ impl SimDisk {
         self.inodes.get_mut(&inode.0).ok_or(FileError::NotFound)
     }
 
-    fn write(&mut self, path: &FilePath, position: u64, data: &[Bytes], mut most: usize) {
-        let Ok(contents) = self.contents(path) else { return };
-        let mut position = position as usize;
-        for part in data {
-            let taken = part.len().min(most);
-            contents.write(position, &part[..taken]);
-            position += taken;
-            most -= taken;
+    fn write(&mut self, path: &FilePath, position: u64, data: &[Bytes], most: usize) {
+        if let Ok(contents) = self.contents(path) {
+            contents.write_all(position as usize, data, most);
         }
     }
 
@@ -382,11 +377,12 @@ impl SimDisk {
                 let lasts = choices.between(Label::FullFor, 10_000, 2_000_000);
                 self.full_until_us = self.full_until_us.max(now_us + lasts);
             }
-            let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
-            let fits = self.contents(path).is_ok_and(|contents| end <= contents.len());
+            let full_until_us = self.full_until_us;
             // Copy-on-write file systems need room for what is written over, too.
             let copies = choices.chance(Label::FullCopies, profile.rate(Fault::DiskFull) * 50);
-            if now_us < self.full_until_us && (!fits || copies) {
+            let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
+            let mut fits = || self.contents(path).is_ok_and(|contents| end <= contents.len());
+            if now_us < full_until_us && (copies || !fits()) {
                 return Some(FileError::NoSpace);
             }
         }
@@ -418,15 +414,16 @@ impl SimDisk {
                 return Ok(FileOutcome::Length(length));
             }
             FileOp::Write { path, position, data, sync, .. } => {
-                self.create(path)?;
-                self.write(path, *position, data, usize::MAX);
+                let inode = self.create(path)?;
+                let contents = self.inodes.get_mut(&inode.0).ok_or(FileError::NotFound)?;
+                contents.write_all(*position as usize, data, usize::MAX);
                 if *sync {
                     if choices.chance(Label::SyncFails, profile.rate(Fault::SyncFails)) {
-                        self.contents(path)?.fail_sync();
+                        contents.fail_sync();
                         return Err(FileError::Io);
                     }
                     if !self.lies {
-                        self.contents(path)?.sync();
+                        contents.sync();
                     }
                 }
             }
@@ -492,15 +489,16 @@ impl SimDisk {
         // to be made durable, comes before them, or it would take them along later.
         let made_anew = self.changes.iter().any(|change| change.removes(folder));
         let durable = &mut self.durable;
-        let waiting = self.changes.len();
+        let mut unnamed = false;
         self.changes.retain(|change| {
             let synced = change.is_in(folder) || (made_anew && change.is_of(folder));
             if synced {
                 durable.apply(change);
+                unnamed |= change.unnames();
             }
             !synced
         });
-        if self.changes.len() < waiting {
+        if unnamed {
             self.forget_unnamed();
         }
     }

@@ -159,3 +159,52 @@ impl Size {
 pub(super) fn within(choices: &mut impl Choices, label: Label, (least, span): Range) -> u32 {
     least + choices.below(label, span)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::config_hash;
+    use crate::world::Plan;
+
+    fn size_of(seed: u64) -> Size {
+        Size::draw(&mut Source::seeded(seed), None)
+    }
+
+    #[test]
+    fn most_worlds_are_small_and_some_are_large() {
+        let count = |size| (0..3_200).filter(|&seed| size_of(seed) == size).count();
+        let [small, medium, large] = Size::ALL.map(count);
+        assert!(small > 2_300 && (450..750).contains(&medium) && (60..140).contains(&large));
+    }
+
+    #[test]
+    fn a_size_that_is_given_draws_the_world_that_it_would_draw() {
+        for seed in 0..50 {
+            let plan = |size| config_hash(&Plan::draw(&mut Source::seeded(seed), size));
+            if size_of(seed) == Size::Large {
+                assert_eq!(plan(None), plan(Some(Size::Large)), "seed {seed}");
+            } else {
+                assert_ne!(plan(None), plan(Some(Size::Large)), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_recording_keeps_a_size_that_was_given() {
+        for size in Size::ALL {
+            let mut source = Source::seeded(1);
+            source.record();
+            assert_eq!(Size::draw(&mut source, Some(size)), size);
+            let recording = source.take_recording().expect("recording is on");
+            assert_eq!(Size::draw(&mut Source::recorded(&recording), None), size);
+        }
+    }
+
+    #[test]
+    fn a_size_is_known_by_its_name() {
+        for size in Size::ALL {
+            assert_eq!(Size::from_name(size.name()), Some(size));
+        }
+        assert_eq!(Size::from_name("huge"), None);
+    }
+}

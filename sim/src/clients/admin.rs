@@ -93,8 +93,8 @@ impl Admin {
     }
 
     fn rest(&mut self, env: &mut Env) {
-        let think_us = env.choices.of(self.client).between(Label::Think, 5, 400) * 1_000;
-        self.next_us = env.now_us + env.rest(think_us);
+        self.next_us =
+            env.now_us + env.choices.of(self.client).between(Label::Think, 5, 400) * 1_000;
         env.wake(self.client, self.next_us);
     }
 

@@ -196,6 +196,8 @@ pub(crate) struct Workload {
     pub(crate) groups: u16,
     /// How many transactions.
     pub(crate) count: u64,
+    /// After one transaction in how many a late marker is sent.
+    pub(crate) late_markers: u32,
     /// How many batches a long one has: at least so many, and fewer than so many more.
     pub(crate) long: (u32, u32),
     /// Transactions of version 2.
@@ -206,7 +208,7 @@ pub(crate) struct Workload {
 
 /// Draws the steps of a transactional producer.
 pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec<Op> {
-    let Workload { parts, groups, count, long, v2, own } = of;
+    let Workload { parts, groups, count, late_markers, long, v2, own } = of;
     let mut ops = Vec::new();
     if let Some(part) = own {
         ops.push(Op::Begin);
@@ -243,7 +245,7 @@ pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec
         if !v2 && matches!(ops.last(), Some(Op::Abort)) && choices.below(Label::Operation, 4) == 3 {
             ops.push(Op::Contradict);
         }
-        if v2 && choices.below(Label::Operation, 6) == 5 {
+        if v2 && choices.below(Label::Operation, late_markers) + 1 == late_markers {
             ops.push(draw_late_marker(choices, parts));
         }
         match choices.below(Label::Operation, 20) {

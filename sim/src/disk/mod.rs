@@ -309,10 +309,11 @@ impl SimDisk {
             NameChange::Create { inode, .. } => Some(inode),
             _ => None,
         });
-        let named = self.cached.files.values().chain(self.durable.files.values()).chain(created);
-        let mut named: Vec<u32> = named.map(|inode| inode.0).collect();
-        named.sort_unstable();
-        self.inodes.retain(|inode, _| named.binary_search(inode).is_ok());
+        let mut named = vec![false; self.next_inode as usize];
+        for inode in self.cached.files.values().chain(self.durable.files.values()).chain(created) {
+            named[inode.0 as usize] = true;
+        }
+        self.inodes.retain(|inode, _| named[*inode as usize]);
     }
 
     fn change(&mut self, change: NameChange) {

@@ -144,8 +144,7 @@ impl Plan {
         );
         set(
             "sim.journal.bytes",
-            [65_536, 65_536, 32_768, 16_384][choices.below(Label::Property, 4) as usize]
-                .to_string(),
+            scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
         );
         let version = [2, 2, 2, 2, 2, 2, 1, 0][choices.below(Label::Property, 8) as usize];
         set("verdict.feature.transaction.version", version.to_string());
@@ -300,8 +299,9 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             clients.push(Client::Producer(Box::new(producer)));
             continue;
         }
-        // One in four shares its id with the transactional producer before it.
-        let shared = ids > 0 && choices.below(Label::ClientKind, 4) == 3;
+        // Some share their id with the transactional producer before it.
+        let odds = scale.shared_ids;
+        let shared = ids > 0 && choices.below(Label::ClientKind, odds) + 1 == odds;
         ids += u32::from(!shared);
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
@@ -309,7 +309,8 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
         parts += Part::from(own.is_some());
         let v2 = kind == ProducerKind::V2;
-        let workload = Workload { parts: common, groups, count, long: scale.long, v2, own };
+        let Scale { long, late_markers, .. } = *scale;
+        let workload = Workload { parts: common, groups, count, late_markers, long, v2, own };
         let mut ops = draw_transactions(choices, workload);
         drawn.put_sleep(choices, client, &mut ops);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)

@@ -56,6 +56,12 @@ pub(super) struct Scale {
     pub(super) producers: Range,
     /// Transactions of a producer.
     pub(super) transactions: Range,
+    /// After one transaction in how many a late marker is sent.
+    pub(super) late_markers: u32,
+    /// Which one in how many producers has the transactional id of the one before.
+    pub(super) shared_ids: u32,
+    /// Sizes of the journal, in bytes.
+    pub(super) journal_bytes: [u32; 4],
     /// Batches of a producer without transactions.
     pub(super) sends: Range,
     /// Batches of a long transaction.
@@ -111,6 +117,9 @@ impl Size {
                 timeout_ms: (1_000, 2_000),
                 producers: (2, 2),
                 transactions: (1, 5),
+                late_markers: 3,
+                shared_ids: 3,
+                journal_bytes: [32_768, 16_384, 16_384, 65_536],
                 sends: (3, 8),
                 long: (20, 40),
                 pace_ms: (50, 400),
@@ -123,6 +132,9 @@ impl Size {
                 timeout_ms: (1_000, 4_000),
                 producers: (2, 3),
                 transactions: (3, 8),
+                late_markers: 4,
+                shared_ids: 3,
+                journal_bytes: [32_768, 16_384, 16_384, 65_536],
                 sends: (5, 16),
                 long: (100, 200),
                 pace_ms: (20, 300),
@@ -135,6 +147,9 @@ impl Size {
                 timeout_ms: (1_500, 4_000),
                 producers: (2, 3),
                 transactions: (6, 14),
+                late_markers: 6,
+                shared_ids: 4,
+                journal_bytes: [65_536, 65_536, 32_768, 16_384],
                 sends: (10, 30),
                 long: (1_000, 1_000),
                 pace_ms: (20, 200),

@@ -287,10 +287,14 @@ fn draw_late_marker(choices: &mut impl Choices, parts: Part) -> Op {
     }
 }
 
-/// Puts a sleep between any two of the steps.
+/// Puts a sleep between any two of the steps, but not before a batch outside of transactions: that
+/// has to be refused only as long as the transaction is open and its producer not forgotten.
 pub(crate) fn put_sleep(choices: &mut impl Choices, ops: &mut Vec<Op>, ms: u64) {
     let at = choices.below(Label::Target, ops.len() as u32 + 1) as usize;
-    ops.insert(at, Op::Sleep { ms });
+    let mut rest = ops[at..].iter().take_while(|op| !matches!(op, Op::Commit | Op::Abort));
+    if !rest.any(|op| matches!(op, Op::Plain { .. })) {
+        ops.insert(at, Op::Sleep { ms });
+    }
 }
 
 fn think(choices: &mut impl Choices) -> Op {

@@ -68,6 +68,7 @@ impl Nightly {
         let said = Mutex::new(Instant::now());
         let plan = Exploration {
             from: self.from,
+            size: None,
             seeds: u64::MAX,
             jobs: self.jobs,
             check_every: 100,
@@ -75,7 +76,7 @@ impl Nightly {
         };
         let failing = |seed: u64, failure: &Failure| {
             println!("seed {seed}: {failure}");
-            match save_seed(&self.save, seed, &commit) {
+            match save_seed(&self.save, seed.into(), &commit) {
                 Ok(path) => println!("  saved: {}", path.display()),
                 Err(error) => println!("  not saved: {error}"),
             }
@@ -143,6 +144,7 @@ impl Nightly {
     fn second_process(&self) -> Result<(), String> {
         let plan = Exploration {
             from: self.from,
+            size: None,
             seeds: self.sample,
             jobs: self.jobs,
             check_every: 0,

@@ -107,6 +107,29 @@ impl Fault {
         )
     }
 
+    /// How often it may strike at most when it strikes more often than drawn. A node that dies all
+    /// the time does nothing else.
+    const fn most_intense(self) -> u32 {
+        match self {
+            Self::Crash => 200,
+            _ => 4 * self.most(),
+        }
+    }
+
+    /// Whether its rate is of inputs, requests, operations of clients or of the disk: of what
+    /// there is less in a smaller world.
+    const fn is_by_the_way(self) -> bool {
+        !matches!(
+            self,
+            Self::CrashAgain
+                | Self::Upgraded
+                | Self::DerivedDamaged
+                | Self::NewerRecord
+                | Self::Rot
+                | Self::NewsLate
+        )
+    }
+
     /// One seed in how many has it: what destroys the only copy also ends most of the run.
     const fn rarity(self) -> u32 {
         match self {
@@ -162,6 +185,14 @@ impl Profile {
     /// Sets how often a fault strikes, in 10,000.
     pub const fn set(&mut self, fault: Fault, rate: u32) {
         self.rates[fault as usize] = rate;
+    }
+
+    /// Faults strike so many times more often, where there is less that they may strike.
+    pub fn intensify(&mut self, times: u32) {
+        for &fault in Fault::ALL.iter().filter(|fault| fault.is_by_the_way()) {
+            let rate = self.rate(fault);
+            self.set(fault, rate.max((rate * times).min(fault.most_intense())));
+        }
     }
 
     /// The faults that are on.

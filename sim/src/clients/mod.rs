@@ -26,7 +26,7 @@ pub use self::follower::Follower;
 pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
-pub(crate) use self::ops::{draw_sends, draw_transactions};
+pub(crate) use self::ops::{Workload, draw_sends, draw_transactions, put_sleep};
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
 pub(crate) use self::requests::{code_of, listed_offset};

@@ -91,8 +91,8 @@ impl OffsetKeeper {
                 );
             }
         }
-        self.next_us =
-            env.now_us + env.choices.of(self.client).between(Label::Think, 20, 400) * 1_000;
+        let think_us = env.choices.of(self.client).between(Label::Think, 20, 400) * 1_000;
+        self.next_us = env.now_us + env.rest(think_us);
         env.wake(self.client, self.next_us);
     }
 

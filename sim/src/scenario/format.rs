@@ -29,6 +29,8 @@ pub(super) struct File {
     pub(super) counts: BTreeMap<String, u64>,
     /// Where choices come from that no fault pins; without one they are dull.
     pub(super) seed: Option<u64>,
+    /// The size of an explored seed's world; without one it is drawn.
+    pub(super) size: Option<String>,
     /// Whether `seed` draws the whole world, as `explore` does.
     #[serde(default)]
     pub(super) explored: bool,

@@ -94,6 +94,8 @@ pub(super) struct Broker {
     ticks_in_a_row: (u64, u32),
     paused_until_us: u64,
     conns: BTreeMap<ConnId, Connection>,
+    /// Requests that wait their turn, on all connections.
+    waiting: usize,
     requests: BTreeMap<RequestId, (ConnId, u32, &'static str)>,
     next_request: u64,
     inputs_to_live: Option<u64>,
@@ -129,6 +131,7 @@ impl Broker {
             ticks_in_a_row: (0, 0),
             paused_until_us: 0,
             conns: BTreeMap::new(),
+            waiting: 0,
             requests: BTreeMap::new(),
             next_request: 1,
             inputs_to_live: None,
@@ -219,6 +222,7 @@ impl Broker {
         self.disk.crash(&mut env.choices);
         self.tamper(env);
         self.requests.clear();
+        self.waiting = 0;
         for conn in core::mem::take(&mut self.conns).into_keys() {
             env.break_link(conn);
         }
@@ -245,6 +249,7 @@ impl Broker {
         let connection = self.conns.entry(conn).or_default();
         if connection.busy.is_some() {
             connection.waiting.push_back((corr, version, request));
+            self.waiting += 1;
         } else {
             self.hand_over(env, conn, (corr, version, request));
         }
@@ -315,7 +320,8 @@ impl Broker {
 
     pub(super) fn conn_closed(&mut self, env: &mut Env, conn: ConnId) {
         env.forget_link(conn);
-        if self.conns.remove(&conn).is_some() {
+        if let Some(gone) = self.conns.remove(&conn) {
+            self.waiting -= gone.waiting.len();
             self.requests.retain(|_, (of, ..)| *of != conn);
             self.handle(env, Input::ConnectionClosed { conn });
         }
@@ -594,6 +600,9 @@ impl Broker {
     }
 
     fn next_requests(&mut self, env: &mut Env) {
+        if self.waiting == 0 {
+            return;
+        }
         let next = self.conns.iter_mut().find_map(|(&conn, connection)| {
             if connection.busy.is_some() {
                 return None;
@@ -601,6 +610,7 @@ impl Broker {
             connection.waiting.pop_front().map(|waiting| (conn, waiting))
         });
         if let Some((conn, waiting)) = next {
+            self.waiting -= 1;
             self.hand_over(env, conn, waiting);
         }
     }

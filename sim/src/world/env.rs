@@ -64,6 +64,8 @@ pub struct Env {
     next_app: u64,
     next_offset: i64,
     operations: u64,
+    /// How many times longer than in a large world clients rest that nobody waits for.
+    leisure: u64,
     /// Partitions of the topic.
     pub(super) parts: Part,
 }
@@ -95,6 +97,7 @@ impl Env {
             next_app: 1,
             next_offset: 1,
             operations: 0,
+            leisure: 1,
             parts: 0,
         }
     }
@@ -117,6 +120,24 @@ impl Env {
     pub(super) const fn with_parts(mut self, parts: Part) -> Self {
         self.parts = parts;
         self
+    }
+
+    pub(super) const fn with_leisure(mut self, leisure: u64) -> Self {
+        self.leisure = leisure;
+        self
+    }
+
+    /// How long to rest, where nobody waits for what comes next.
+    #[must_use]
+    pub const fn rest(&self, us: u64) -> u64 {
+        us * self.leisure
+    }
+
+    /// How long to wait before the next try after so many in vain: in a large world always the
+    /// same, in others twice as long each time, as clients of today do (KIP-580).
+    #[must_use]
+    pub fn more_and_more(&self, us: u64, in_vain: u32) -> u64 {
+        if self.leisure > 1 { us << in_vain.min(4) } else { us }
     }
 
     /// The same, in a world that forgets transactional ids.

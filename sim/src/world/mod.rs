@@ -16,10 +16,12 @@ mod plan;
 mod plan_group;
 mod queue;
 mod shadow;
+mod size;
 
 pub use self::cuts::Cuts;
 pub use self::env::Env;
 pub use self::plan::{Brokers, Plan, SWEEP_MS, base_properties, broker_config};
+pub use self::size::{Seed, Size};
 
 use self::broker::Broker;
 use self::pins::{Act, Pins};
@@ -73,6 +75,7 @@ pub struct World {
     phase_began_us: u64,
     proving: usize,
     work_us: u64,
+    intensity: u32,
     timeout_ms: i32,
 }
 
@@ -107,6 +110,7 @@ impl World {
             .with_forgotten_ids(forgets_ids)
             .with_old_epochs(plan.ages_epochs)
             .with_parts(plan.parts)
+            .with_leisure(plan.leisure)
             .with_cluster(cluster);
         if let Some(tombstones_expire) = plan.compacts {
             env.history.push(0, 0, Event::Compacts { tombstones_expire });
@@ -119,6 +123,7 @@ impl World {
             phase_began_us: 0,
             proving: 0,
             work_us: plan.work_us,
+            intensity: plan.intensity,
             timeout_ms: plan.timeout_ms,
         })
     }
@@ -273,6 +278,7 @@ impl World {
         match self.phase {
             Phase::Create if self.env.topic_is_there => {
                 self.enter(Phase::Work);
+                self.env.profile.intensify(self.intensity);
                 for client in &mut self.clients[1..] {
                     client.start(&mut self.env);
                 }

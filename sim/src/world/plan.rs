@@ -4,9 +4,10 @@ use verdict_core::config::BrokerConfig;
 
 use super::cluster::Cluster;
 use super::plan_group::Group;
+use super::size::{Scale, Size, within};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
-use crate::clients::{draw_sends, draw_transactions};
+use crate::clients::{Admin, Client, Follower, OffsetKeeper, Op, Producer, ProducerKind, Reader};
+use crate::clients::{Workload, draw_sends, draw_transactions, put_sleep};
 use crate::history::{ClientId, Part};
 
 /// Everything that is fixed before a world begins.
@@ -24,6 +25,10 @@ pub struct Plan {
     pub profile: Profile,
     /// When faults end at the latest, in microseconds.
     pub work_us: u64,
+    /// How many times longer than in a large world clients rest that nobody waits for.
+    pub leisure: u64,
+    /// How many times more often than `profile` says faults strike while there is work.
+    pub intensity: u32,
     /// Whether producers are forgotten within the run.
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
@@ -113,13 +118,16 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
 }
 
 impl Plan {
-    /// Draws a standard world: clients, their steps, settings, and a random subset of faults.
+    /// Draws a standard world, or one of a given size: clients, their steps, settings, and a
+    /// random subset of faults.
     #[must_use]
-    pub fn draw(choices: &mut Source) -> Self {
+    pub fn draw(choices: &mut Source, size: Option<Size>) -> Self {
+        let size = Size::draw(choices, size);
+        let scale = size.scale();
         let mut profile = Profile::draw(choices);
-        let parts = 1 + choices.below(Label::Size, 4) as Part;
-        let groups = choices.below(Label::Size, 3) as u16;
-        let timeout_ms = 1_500 + choices.below(Label::Size, 4_000) as i32;
+        let parts = within(choices, Label::Size, scale.parts) as Part;
+        let groups = within(choices, Label::Size, scale.groups) as u16;
+        let timeout_ms = within(choices, Label::Size, scale.timeout_ms) as i32;
         let mut properties = base_properties();
         let mut set = |key: &str, value: String| properties.push((key.to_owned(), value));
         set(
@@ -136,8 +144,7 @@ impl Plan {
         );
         set(
             "sim.journal.bytes",
-            [65_536, 65_536, 32_768, 16_384][choices.below(Label::Property, 4) as usize]
-                .to_string(),
+            scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
         );
         let version = [2, 2, 2, 2, 2, 2, 1, 0][choices.below(Label::Property, 8) as usize];
         set("verdict.feature.transaction.version", version.to_string());
@@ -168,16 +175,24 @@ impl Plan {
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
         draw_deletion(choices, !pipeline && alone, &mut set);
-        let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
+        let sleeps = forgets && size != Size::Large;
+        let long_ids = expires;
+        let drawn =
+            Drawn { group, parts, groups, timeout_ms, version, long_ids, alone, scale, sleeps };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
+        let intensity = size.draw_intensity(choices);
+        let work_ms = within(choices, Label::WorldSize, scale.work_ms);
+        let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
         Self {
             properties,
             parts,
             groups: groups + u16::from(pipeline),
             clients,
             profile,
-            work_us: 25_000_000,
+            work_us,
+            leisure: scale.leisure,
+            intensity,
             forgets_producers: forgets,
             ages_epochs,
             compacts,
@@ -237,6 +252,20 @@ pub(super) struct Drawn {
     long_ids: bool,
     /// One broker, not several.
     alone: bool,
+    /// How much there is of everything.
+    scale: Scale,
+    /// A producer sleeps until it is forgotten, in a world that would end before.
+    sleeps: bool,
+}
+
+impl Drawn {
+    /// Lets the first producer sleep for longer than producers are remembered, where they are
+    /// forgotten and the world would be over before.
+    fn put_sleep(&self, choices: &mut impl Choices, client: ClientId, ops: &mut Vec<Op>) {
+        if self.sleeps && client == 1 {
+            put_sleep(choices, ops, 16_500);
+        }
+    }
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.
@@ -244,7 +273,8 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     let &Drawn { parts: common, groups, timeout_ms, version, long_ids, .. } = drawn;
     let mut parts = common;
     let mut clients = Vec::new();
-    let producers = 2 + choices.below(Label::Size, 3);
+    let scale = &drawn.scale;
+    let producers = within(choices, Label::Size, scale.producers);
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
@@ -256,11 +286,12 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             _ => ProducerKind::Idempotent,
         };
         if kind == ProducerKind::Idempotent {
-            let count = 10 + u64::from(choices.below(Label::Count, 30));
+            let count = u64::from(within(choices, Label::Count, scale.sends));
             let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
             parts += Part::from(own.is_some());
             let high = version < 2 || choices.below(Label::Size, 3) == 2;
-            let ops = draw_sends(choices, common, own, count, high);
+            let mut ops = draw_sends(choices, common, own, count, high);
+            drawn.put_sleep(choices, client, &mut ops);
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
                 .with_high_sequences(high)
@@ -268,16 +299,20 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             clients.push(Client::Producer(Box::new(producer)));
             continue;
         }
-        // One in four shares its id with the transactional producer before it.
-        let shared = ids > 0 && choices.below(Label::ClientKind, 4) == 3;
+        // Some share their id with the transactional producer before it.
+        let odds = scale.shared_ids;
+        let shared = ids > 0 && choices.below(Label::ClientKind, odds) + 1 == odds;
         ids += u32::from(!shared);
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
-        let count = 6 + u64::from(choices.below(Label::Count, 14));
+        let count = u64::from(within(choices, Label::Count, scale.transactions));
         let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
         parts += Part::from(own.is_some());
         let v2 = kind == ProducerKind::V2;
-        let ops = draw_transactions(choices, common, groups, count, v2, own);
+        let Scale { long, late_markers, .. } = *scale;
+        let workload = Workload { parts: common, groups, count, late_markers, long, v2, own };
+        let mut ops = draw_transactions(choices, workload);
+        drawn.put_sleep(choices, client, &mut ops);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
             .with_own_partition(own)
             .with_delivery_timeout(draw_delivery_timeout(choices))
@@ -291,7 +326,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     }
     for committed in [true, false] {
         let client = clients.len() as ClientId + 1;
-        let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
+        let pace_ms = u64::from(within(&mut choices.of(client), Label::Size, scale.pace_ms));
         let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
         clients.push(if follows {
             Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))

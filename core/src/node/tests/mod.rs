@@ -20,6 +20,7 @@ mod retention;
 mod retention_vs_producers;
 mod sequence_order;
 mod settings_change;
+mod two_phase;
 mod verbs;
 
 use kacrab_protocol::KafkaString;

@@ -9,6 +9,7 @@ mod end_repeated;
 mod epoch_fencing;
 mod fetch_session;
 mod hanging_transaction;
+mod level_change;
 mod log_cleaning;
 mod looks;
 mod lso;

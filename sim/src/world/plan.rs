@@ -4,6 +4,7 @@ use verdict_core::config::BrokerConfig;
 
 use super::cluster::Cluster;
 use super::plan_group::Group;
+use super::plan_two_phase::{draw_levels, draw_two_phase};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
 use crate::clients::{draw_sends, draw_transactions};
@@ -169,8 +170,10 @@ impl Plan {
         let pipeline = group.is_some();
         draw_deletion(choices, !pipeline && alone, &mut set);
         let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
-        let (clients, parts) = draw_clients(choices, &drawn);
+        let (mut clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
+        draw_two_phase(choices, &drawn, &mut properties, &mut clients);
+        draw_levels(choices, &drawn, &mut clients);
         Self {
             properties,
             parts,
@@ -227,7 +230,7 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
 /// What was drawn of a world before its clients are.
 pub(super) struct Drawn {
     /// The group that consumes, transforms and produces, if there is one.
-    group: Option<Group>,
+    pub(super) group: Option<Group>,
     pub(super) parts: Part,
     pub(super) groups: u16,
     pub(super) timeout_ms: i32,
@@ -236,7 +239,7 @@ pub(super) struct Drawn {
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
     /// One broker, not several.
-    alone: bool,
+    pub(super) alone: bool,
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.

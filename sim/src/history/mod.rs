@@ -156,6 +156,26 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
+    /// The database outside decided a transaction of two phases (KIP-939), durably.
+    Decided {
+        /// The transaction.
+        txn: Txn,
+        /// Commit, or else abort.
+        commit: bool,
+    },
+    /// An instance was told that it keeps a transaction that another one left open.
+    Kept {
+        /// The transactional id's number.
+        id: u32,
+        /// The producer id that the transaction was begun as.
+        pid: i64,
+        /// The producer epoch that it was begun as.
+        epoch: i16,
+        /// The transaction that was begun so; `None` if none was.
+        txn: Option<Txn>,
+        /// When it asked.
+        asked_us: u64,
+    },
     /// A group's offset was committed, or put into a transaction. A client that asks for the same
     /// offset again has ended the first one.
     OffsetAsked {

@@ -21,6 +21,7 @@
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
 //! | O13 | nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
+//! | O15 | a transaction of two phases is there if and only if the database outside decided so |
 
 mod cleaning;
 mod decision;
@@ -39,6 +40,7 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 mod twice;
+mod two_phase;
 mod visibility;
 
 use core::fmt;
@@ -100,6 +102,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     ownership::judge(&facts, &mut findings);
     shadow::judge(&facts, &mut findings);
     refusals::judge(&facts, &mut findings);
+    two_phase::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

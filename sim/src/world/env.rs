@@ -11,6 +11,7 @@ use super::names::api_name;
 use super::pins::{Act, Pins};
 use super::queue::{Happening, Queue};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
+use crate::clients::Outside;
 use crate::history::{ClientId, Event, History, Part, Txn};
 use crate::trace::{Trace, What, mix};
 
@@ -56,6 +57,8 @@ pub struct Env {
     forgets_ids: bool,
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
+    /// The databases of two-phase commit, which no fault reaches.
+    pub outside: Outside,
     /// Private partitions, and the producer id that wrote to each first.
     pioneers: BTreeMap<Part, i64>,
     links: BTreeMap<ConnId, Link>,
@@ -90,6 +93,7 @@ impl Env {
             forgets_producers: false,
             forgets_ids: false,
             epochs_to_age: false,
+            outside: Outside::default(),
             pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
             next_conn: 1,

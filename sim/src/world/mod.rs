@@ -14,6 +14,7 @@ mod names;
 pub mod pins;
 mod plan;
 mod plan_group;
+mod plan_two_phase;
 mod queue;
 mod shadow;
 mod size;
@@ -318,7 +319,13 @@ impl World {
     }
 
     fn producers_done(&self) -> bool {
-        self.clients.iter().all(|client| !matches!(client, Client::Producer(_)) || client.is_done())
+        let healed = self.phase > Phase::Work;
+        let produces = |client: &Client| match client {
+            Client::Producer(_) | Client::TwoPhase(_) => true,
+            Client::Admin(admin) => healed && admin.moves_levels(),
+            _ => false,
+        };
+        self.clients.iter().all(|client| !produces(client) || client.is_done())
     }
 
     fn wind_down(&mut self) {
@@ -341,6 +348,7 @@ impl World {
             self.proving += 1;
             match &mut self.clients[self.proving] {
                 Client::Producer(producer) => return producer.prove_now(&mut self.env),
+                Client::TwoPhase(client) => return client.prove_now(&mut self.env),
                 Client::Member(member) if member.survives() => {
                     return member.prove_now(&mut self.env);
                 }

@@ -4,6 +4,7 @@ use verdict_core::config::BrokerConfig;
 
 use super::cluster::Cluster;
 use super::plan_group::Group;
+use super::plan_two_phase::{draw_levels, draw_two_phase};
 use super::size::{Scale, Size, within};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 use crate::clients::{Admin, Client, Follower, OffsetKeeper, Op, Producer, ProducerKind, Reader};
@@ -179,8 +180,10 @@ impl Plan {
         let long_ids = expires;
         let drawn =
             Drawn { group, parts, groups, timeout_ms, version, long_ids, alone, scale, sleeps };
-        let (clients, parts) = draw_clients(choices, &drawn);
+        let (mut clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
+        draw_two_phase(choices, &drawn, &mut properties, &mut clients);
+        draw_levels(choices, &drawn, &mut clients);
         let intensity = size.draw_intensity(choices);
         let work_ms = within(choices, Label::WorldSize, scale.work_ms);
         let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
@@ -242,7 +245,7 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
 /// What was drawn of a world before its clients are.
 pub(super) struct Drawn {
     /// The group that consumes, transforms and produces, if there is one.
-    group: Option<Group>,
+    pub(super) group: Option<Group>,
     pub(super) parts: Part,
     pub(super) groups: u16,
     pub(super) timeout_ms: i32,
@@ -251,7 +254,7 @@ pub(super) struct Drawn {
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
     /// One broker, not several.
-    alone: bool,
+    pub(super) alone: bool,
     /// How much there is of everything.
     scale: Scale,
     /// A producer sleeps until it is forgotten, in a world that would end before.

@@ -167,6 +167,8 @@ labels! {
     ConfirmDelayed: Fault = "cluster.confirm.delayed",
     /// How long.
     ConfirmFate: Detail = "cluster.confirm.fate",
+    /// Which files of a failed sync of many were synced.
+    PartialSync: Detail = "disk.sync.partial",
     /// How large the world is, and how much harder faults strike in a smaller one.
     WorldSize: Config = "config.world.size",
 }

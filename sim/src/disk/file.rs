@@ -32,6 +32,16 @@ impl Sectors {
         }
     }
 
+    fn contains(&self, sector: usize) -> bool {
+        self.0.get(sector / 64).is_some_and(|word| word & (1 << (sector % 64)) != 0)
+    }
+
+    fn remove(&mut self, sector: usize) {
+        if let Some(word) = self.0.get_mut(sector / 64) {
+            *word &= !(1 << (sector % 64));
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.0.iter().all(|&word| word == 0)
     }
@@ -51,6 +61,14 @@ impl Sectors {
     fn clear(&mut self) {
         self.0.clear();
     }
+}
+
+/// The sectors that a sync is to write, as they were when it was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Unsynced {
+    /// Its new length, when that is not durable.
+    length: Option<usize>,
+    sectors: Vec<(usize, Vec<u8>)>,
 }
 
 impl Contents {
@@ -112,6 +130,39 @@ impl Contents {
             self.durable[from..to].copy_from_slice(&self.cached[from..to]);
         }
         self.dirty.clear();
+    }
+
+    /// What a sync would write now.
+    pub(super) fn unsynced(&self) -> Unsynced {
+        let sectors = self.dirty.iter().map(|sector| (sector, self.sector(sector).to_vec()));
+        let length = self.cached.len();
+        let length = (length != self.durable.len()).then_some(length);
+        Unsynced { length, sectors: sectors.collect() }
+    }
+
+    fn sector(&self, sector: usize) -> &[u8] {
+        let from = (sector * SECTOR).min(self.cached.len());
+        &self.cached[from..(from + SECTOR).min(self.cached.len())]
+    }
+
+    /// Makes durable what was unsynced at a moment; what changed since stays to be synced.
+    pub(super) fn sync_as_of(&mut self, then: &Unsynced) {
+        if let Some(length) = then.length {
+            self.durable.resize(length, 0);
+        }
+        for (sector, bytes) in &then.sectors {
+            let sector = *sector;
+            if !self.dirty.contains(sector) {
+                continue;
+            }
+            let from = sector * SECTOR;
+            if let Some(place) = self.durable.get_mut(from..from + bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+            if self.sector(sector) == bytes {
+                self.dirty.remove(sector);
+            }
+        }
     }
 
     /// A failed sync: nothing became durable, and the pages look clean, so that no later sync
@@ -193,6 +244,8 @@ mod tests {
             sectors.insert(from, to);
         }
         assert_eq!(sectors.iter().collect::<Vec<_>>(), [0, 1, 2, 63, 64, 130]);
+        sectors.remove(63);
+        assert!(sectors.contains(64) && !sectors.contains(63) && !sectors.contains(9_999));
         sectors.clear();
         assert!(sectors.is_empty());
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use verdict_core::clean::JobDone;
 use verdict_core::cluster::{ClusterInput, ClusterOutput};
 use verdict_core::config::BrokerConfig;
-use verdict_core::io::{ConnId, FileOp, FilePath, Input, Lane, Output, RequestId, Ticket};
+use verdict_core::io::{ConnId, FileOp, Input, Lane, Output, RequestId, Ticket};
 use verdict_core::marks::Mark;
 use verdict_core::node::Node;
 use verdict_core::time::{Now, Timestamp};
@@ -202,7 +202,6 @@ impl Broker {
     /// Nobody kills this node any more.
     pub(super) fn heal(&mut self, env: &mut Env) {
         self.inputs_to_live = None;
-        self.paused_until_us = 0;
         self.wall_jump_ms = self.highest_jump_ms;
         self.disk.fill_until(0);
         if self.faulted.is_some() {
@@ -558,8 +557,8 @@ impl Broker {
         } else {
             0
         };
-        let (name, path): (_, &FilePath) = (op_name(&op), op_path(&op));
-        let path_hash = hash_bytes(path.as_str().as_bytes());
+        let (name, path) = (op_name(&op), op_path(&op).to_owned());
+        let path_hash = hash_bytes(path.as_bytes());
         env.trace.event(
             env.now_us,
             What::Output,
@@ -573,7 +572,7 @@ impl Broker {
             };
             self.say(env, || format!("{name} {path} {size}"));
         }
-        let pinned = env.pins.disk(name, path.as_str());
+        let pinned = env.pins.disk(name, &path);
         match pinned {
             Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
             Some(Act::Tear(frames, _)) => tear(&mut op, frames),

@@ -15,7 +15,7 @@ use verdict_sim::history::History;
 use verdict_sim::nightly::{Nightly, worst};
 use verdict_sim::oracles::judge;
 use verdict_sim::record::RecordedRun;
-use verdict_sim::report::{averages, speed};
+use verdict_sim::report::{averages, resident_mb, speed};
 use verdict_sim::save::{commit, save_seed, save_shrunk, shrunk_name};
 use verdict_sim::scenario::Scenario;
 use verdict_sim::trace::{Detail, Trace};
@@ -250,11 +250,11 @@ fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
         }
     };
     let (summary, took) = timed(|| explore_until(plan, &stop, failing, |_| {}));
-    report(&summary, took);
+    report(&summary, took, plan.jobs);
     ExitCode::from(worst(summary.failures.iter().map(|(_, failure)| failure.exit_code())))
 }
 
-fn report(summary: &Summary, took: Duration) {
+fn report(summary: &Summary, took: Duration, jobs: usize) {
     println!("marks:");
     for (mark, count) in Mark::ALL.iter().zip(&summary.marks) {
         println!("  {count:>12} {}", mark.name());
@@ -263,8 +263,11 @@ fn report(summary: &Summary, took: Duration) {
     if !missed.is_empty() {
         println!("NEVER HIT ({}): {}", missed.len(), missed.join(" "));
     }
-    println!("{}", speed(summary, took));
+    println!("{}", speed(summary, took, jobs));
     println!("{}", averages(summary));
+    if let Some(mb) = resident_mb() {
+        println!("{mb} MB resident");
+    }
     println!("hash {:016x}", summary.hash);
     println!("{} failing seeds", summary.failures.len());
 }

@@ -88,7 +88,7 @@ impl Nightly {
             let mut said = said.lock().expect("no thread panics while it prints");
             if said.elapsed() >= self.every {
                 *said = Instant::now();
-                println!("{}", progress(summary, began.elapsed()));
+                println!("{}", progress(summary, began.elapsed(), self.jobs));
             }
         });
         let took = began.elapsed();
@@ -176,7 +176,7 @@ impl Nightly {
         let sample = format!("; {} seeds agree in two processes", self.sample);
         let mut lines = vec![
             "== the night".to_owned(),
-            speed(summary, took),
+            speed(summary, took, self.jobs),
             averages(summary),
             format!("seeds {} to {}", self.from, self.from + summary.seeds),
             format!("hash {:016x}{}", summary.hash, if agrees { &*sample } else { "" }),

@@ -150,7 +150,8 @@ impl Contents {
         if let Some(length) = then.length {
             self.durable.resize(length, 0);
         }
-        for &(sector, ref bytes) in &then.sectors {
+        for (sector, bytes) in &then.sectors {
+            let sector = *sector;
             if !self.dirty.contains(sector) {
                 continue;
             }
@@ -243,6 +244,8 @@ mod tests {
             sectors.insert(from, to);
         }
         assert_eq!(sectors.iter().collect::<Vec<_>>(), [0, 1, 2, 63, 64, 130]);
+        sectors.remove(63);
+        assert!(sectors.contains(64) && !sectors.contains(63) && !sectors.contains(9_999));
         sectors.clear();
         assert!(sectors.is_empty());
     }

@@ -202,7 +202,6 @@ impl Broker {
     /// Nobody kills this node any more.
     pub(super) fn heal(&mut self, env: &mut Env) {
         self.inputs_to_live = None;
-        self.paused_until_us = 0;
         self.wall_jump_ms = self.highest_jump_ms;
         self.disk.fill_until(0);
         if self.faulted.is_some() {

@@ -152,6 +152,12 @@ impl FilePath {
     pub fn parent(&self) -> &str {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
+
+    /// The file's name in its folder.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
+    }
 }
 
 impl From<&str> for FilePath {
@@ -187,6 +193,8 @@ pub enum Lane {
     Journal,
     /// Segments, indexes, snapshots, checkpoints, and everything during recovery.
     Data,
+    /// Syncs other than those of the journal's writes: they may take long, and hold up no read.
+    Sync,
 }
 
 /// One operation on the data directory.
@@ -235,6 +243,15 @@ pub enum FileOp {
         /// The folder, "" for the data directory itself.
         folder: FilePath,
     },
+    /// Makes durable what was written to these files and what happened to the names in these
+    /// folders, up to when the operation came out. It may cover more, and a file that is absent
+    /// is no error. Where it fails everything is suspect that was to be made durable.
+    SyncAll {
+        /// The files.
+        files: Vec<FilePath>,
+        /// The folders, "" for the data directory itself.
+        folders: Vec<FilePath>,
+    },
     /// Cuts a file, or extends it with zeros.
     Truncate {
         /// The file.
@@ -280,6 +297,7 @@ impl FileOp {
     pub const fn lane(&self) -> Lane {
         match self {
             Self::Write { lane, .. } => *lane,
+            Self::Sync { .. } | Self::SyncFolder { .. } | Self::SyncAll { .. } => Lane::Sync,
             _ => Lane::Data,
         }
     }

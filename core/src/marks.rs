@@ -163,6 +163,8 @@ marks! {
     CheckpointDone = "store.checkpoint.done",
     /// A checkpoint was given up and is to be tried again.
     CheckpointRetried = "store.checkpoint.retried",
+    /// A log changed without a record: its snapshot stays.
+    SnapshotKept = "store.checkpoint.snapshot_kept",
     /// There was no good checkpoint file.
     RecoveryNoCheckpoint = "store.recovery.no_checkpoint",
     /// Turns were replayed from the journal.
@@ -255,6 +257,8 @@ marks! {
     GroupMembersDidNotSync = "group.expiry.sync",
     /// A loaded group has more members than `group.max.size`.
     GroupLoadedTooLarge = "group.load.too_large",
+    /// A group that was told to rebalance when its coordinator went is told again.
+    GroupLoadedToRebalance = "group.load.to_rebalance",
     /// A member waits for partitions that another one still holds.
     ConsumerWaitsForRelease = "group.consumer.reconcile.waits",
     /// A consumer group's assignment was computed too short a time ago for another one.

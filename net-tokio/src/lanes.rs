@@ -1,8 +1,10 @@
-//! The file lanes: one worker each for the journal and for everything else; and one for jobs.
+//! The file lanes: one worker each for the journal, for syncs, and for everything else; and one for
+//! jobs.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
-//! beside each other. What takes less time than the way to a lane is done on the node's thread. The
-//! queues have no bound of their own: the core bounds what it has in flight.
+//! beside each other. What takes less time than the way to a lane is done on the node's thread, and
+//! so is, until the node serves, what it waits for anyway: a start is one operation after the other.
+//! The queues have no bound of their own: the core bounds what it has in flight.
 
 use std::sync::Arc;
 
@@ -24,11 +26,12 @@ pub(crate) struct Lanes {
     files: Arc<dyn Files>,
     journal: mpsc::UnboundedSender<(Ticket, FileOp)>,
     data: mpsc::UnboundedSender<(Ticket, FileOp)>,
+    sync: mpsc::UnboundedSender<(Ticket, FileOp)>,
     jobs: mpsc::UnboundedSender<(Ticket, Job)>,
 }
 
 impl Lanes {
-    /// Starts both lanes. Results go to `done`.
+    /// Starts the lanes. Results go to `done`.
     pub(crate) fn start(
         files: &Arc<dyn Files>,
         done: &mpsc::UnboundedSender<Urgent>,
@@ -36,14 +39,15 @@ impl Lanes {
     ) -> std::io::Result<(Self, Vec<Worker>)> {
         let (journal, journal_ops) = mpsc::unbounded_channel();
         let (data, data_ops) = mpsc::unbounded_channel();
+        let (sync, sync_ops) = mpsc::unbounded_channel();
         let mut workers = Vec::new();
-        for (name, ops) in [("journal", journal_ops), ("data", data_ops)] {
+        for (name, ops) in [("journal", journal_ops), ("data", data_ops), ("sync", sync_ops)] {
             let work = run(Arc::clone(files), ops, done.clone(), phase.clone());
             workers.push(rt::dedicated(name, work)?);
         }
         let (jobs, waiting) = mpsc::unbounded_channel();
         workers.push(rt::dedicated("jobs", run_jobs(waiting, done.clone(), phase.clone()))?);
-        Ok((Self { files: Arc::clone(files), journal, data, jobs }, workers))
+        Ok((Self { files: Arc::clone(files), journal, data, sync, jobs }, workers))
     }
 
     /// Queues a job.
@@ -55,14 +59,22 @@ impl Lanes {
     /// Performs an operation at once, if that takes less than handing it over, or queues it.
     ///
     /// A small write to the journal that need not reach the disk is a copy into the page cache. The
-    /// core has one of them under way at a time, so none is overtaken.
-    pub(crate) fn submit(&self, ticket: Ticket, op: FileOp) -> Option<(Ticket, FileResult)> {
-        if is_brief(&op) && self.files.latency(&op).is_none() {
+    /// core has one of them under way at a time, so none is overtaken. Nor is any of the data lane
+    /// while the node is `starting`: all of them are performed at once then.
+    pub(crate) fn submit(
+        &self,
+        ticket: Ticket,
+        op: FileOp,
+        starting: bool,
+    ) -> Option<(Ticket, FileResult)> {
+        let at_once = is_brief(&op) || (starting && op.lane() == Lane::Data);
+        if at_once && self.files.latency(&op).is_none() {
             return Some((ticket, perform(&*self.files, ticket, op)));
         }
         let lane = match op.lane() {
             Lane::Journal => &self.journal,
             Lane::Data => &self.data,
+            Lane::Sync => &self.sync,
         };
         // A lane is gone only when the broker is being killed; then nobody waits for the result.
         lane.send((ticket, op)).unwrap_or(());

@@ -77,6 +77,8 @@ pub(crate) struct NodeLoop {
     pub(crate) routes: Routes,
     /// File operations that were done on the spot and not taken in yet.
     pub(crate) done: VecDeque<(Ticket, FileResult)>,
+    /// Whether the node does not serve yet.
+    pub(crate) starting: bool,
 }
 
 /// Who waits for which request.
@@ -164,6 +166,9 @@ impl NodeLoop {
         if let Ok(urgent) = self.urgent.try_recv() {
             return Some(Wake::Urgent(urgent));
         }
+        if let Some((ticket, result)) = self.done.pop_front() {
+            return Some(Wake::Urgent(Urgent::FileDone { ticket, result }));
+        }
         self.events.try_recv().ok().map(Wake::Event)
     }
 
@@ -196,20 +201,8 @@ impl NodeLoop {
         due && self.feed(Input::Tick)
     }
 
-    /// Hands the node one input, and what comes of it at once; whether that was the end.
-    fn feed(&mut self, input: Input) -> bool {
-        let mut stopped = self.feed_one(input);
-        while let Some((ticket, result)) = self.done.pop_front() {
-            stopped |= self.feed_one(Input::FileDone { ticket, result });
-        }
-        if stopped {
-            self.notices.send(Notice::Stopped).unwrap_or(());
-        }
-        stopped
-    }
-
     /// Hands the node one input and drains it; whether it has stopped.
-    fn feed_one(&mut self, input: Input) -> bool {
+    fn feed(&mut self, input: Input) -> bool {
         let now = self.clock.now();
         let mut stopped = false;
         self.node.handle(now, input);
@@ -222,13 +215,21 @@ impl NodeLoop {
                 Output::Disconnect { id, reason } => {
                     self.routes.answer(id, Answer::Disconnect(reason));
                 }
-                Output::File { ticket, op } => self.done.extend(self.lanes.submit(ticket, op)),
+                Output::File { ticket, op } => {
+                    self.done.extend(self.lanes.submit(ticket, op, self.starting));
+                }
+                Output::Ready => {
+                    self.starting = false;
+                    self.notices.send(Notice::Ready).unwrap_or(());
+                }
                 Output::Job { ticket, job } => self.lanes.submit_job(ticket, job),
-                Output::Ready => self.notices.send(Notice::Ready).unwrap_or(()),
                 Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
                 Output::Stopped => stopped = true,
             }
+        }
+        if stopped {
+            self.notices.send(Notice::Stopped).unwrap_or(());
         }
         stopped
     }

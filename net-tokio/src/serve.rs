@@ -164,6 +164,7 @@ impl Life {
             phase: env.phase.clone(),
             routes: Routes::default(),
             done: VecDeque::new(),
+            starting: true,
         };
         workers.push(rt::dedicated("node", node_loop.run()).map_err(ServeError::Thread)?);
         let (connections, _) = watch::channel(Phase::Run);

@@ -32,7 +32,7 @@ use bytes::Bytes;
 pub use self::job::{Job, JobDone, Piece};
 use self::keys::Keys;
 use self::transactions::Transactions;
-use crate::batch::{self, BatchHeader, CheckedBatch, Record};
+use crate::batch::{self, BatchHeader, CheckedBatch, Order, Record};
 use crate::partition::AbortedTxn;
 use crate::types::{Offset, ProducerEpoch, ProducerId};
 
@@ -45,8 +45,12 @@ pub struct CleanPlan {
     pub delete_retention_ms: i64,
     /// Everything below was cleaned before.
     pub first_dirty: Offset,
+    /// Start of the range; the base offset of the first segment.
+    pub start: Offset,
     /// End of the range; the base offset of a segment.
     pub end: Offset,
+    /// Earlier cleanings have left holes below this offset only.
+    pub holes_end: Offset,
     /// The partition's aborted transactions that reach into the range.
     pub aborted: Vec<AbortedTxn>,
     /// Last offsets of the batches that producers are remembered by.
@@ -68,6 +72,7 @@ pub struct Cleaner {
     plan: CleanPlan,
     keys: Keys,
     transactions: Transactions,
+    order: Order,
 }
 
 impl Cleaner {
@@ -77,6 +82,7 @@ impl Cleaner {
         Self {
             keys: Keys::new(plan.map_bytes_max, plan.first_dirty),
             transactions: Transactions::new(&plan.aborted, plan.first_dirty),
+            order: Order::new(plan.start, false, plan.holes_end, plan.end),
             plan,
         }
     }
@@ -84,6 +90,8 @@ impl Cleaner {
     /// The second reading begins, from the start of the range.
     pub fn begin_filter(&mut self) {
         self.transactions = Transactions::new(&self.plan.aborted, 0);
+        let plan = &self.plan;
+        self.order = Order::new(plan.start, true, plan.holes_end, plan.end);
     }
 
     /// Whether there is no room for further keys: what follows is for the next cleaning.
@@ -105,6 +113,7 @@ impl Cleaner {
     /// Learns the keys of a batch of the dirty part.
     fn collect(&mut self, batch: &CheckedBatch) -> Result<(), Unreadable> {
         let header = batch.header();
+        self.is_in_order(header)?;
         if header.is_control() {
             self.transactions.marker(batch);
         } else if !self.transactions.data(header) {
@@ -126,6 +135,7 @@ impl Cleaner {
     /// What is left of a batch; `None` when nothing is.
     fn filter(&mut self, batch: CheckedBatch) -> Result<Option<CheckedBatch>, Unreadable> {
         let header = *batch.header();
+        self.is_in_order(&header)?;
         let needless = if header.is_control() {
             self.transactions.marker(&batch)
         } else {
@@ -171,6 +181,12 @@ impl Cleaner {
         let newest = self.keys.get(key).is_none_or(|last| offset >= last);
         let expired = header.delete_horizon_ms().is_some_and(|at| at <= self.plan.now_ms);
         newest && (record.value.is_some() || !expired)
+    }
+
+    /// A batch in another place would end up in, or end, a transaction that is not its own
+    /// (seed 4317).
+    fn is_in_order(&mut self, header: &BatchHeader) -> Result<(), Unreadable> {
+        if self.order.admits(header) { Ok(()) } else { Err(Unreadable) }
     }
 
     fn must_stay(&self, header: &BatchHeader) -> bool {

@@ -106,6 +106,7 @@ impl Log {
             delete_retention_ms: 100,
             first_dirty: self.clean_end.min(end),
             end,
+            holes_end: end,
             aborted: self.aborted.iter().filter(|txn| txn.first_offset < end).copied().collect(),
             map_bytes_max: 1 << 20,
             ..CleanPlan::default()

@@ -8,14 +8,14 @@
 //! partition it wants to send markers to: such a partition is not gone, it is asked again
 //! (reports P09, P18).
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 
 use super::Node;
 use crate::api;
 use crate::io::Output;
 use crate::mark;
 use crate::partition::Partition;
-use crate::store::RecoveredLog;
+use crate::store::{LogSnapshot, RecoveredLog};
 use crate::types::{
     CONSUMER_OFFSETS_TOPIC, METADATA_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicPartition,
 };
@@ -49,7 +49,8 @@ pub(super) struct Boot {
     /// Logs the store has recovered, until the metadata says what they are.
     recovered: VecDeque<RecoveredLog>,
     /// Partitions that are rebuilt and not open yet; internal ones first.
-    unopened: VecDeque<Partition>,
+    unopened: VecDeque<PartitionId>,
+    rebuilt: BTreeMap<PartitionId, Partition>,
     pub(super) metadata_read: bool,
     store_recovered: bool,
     prepared: bool,
@@ -61,6 +62,11 @@ pub(super) struct Boot {
 impl Boot {
     pub(super) fn wants_to_go_on(&self) -> bool {
         self.booted && !self.unopened.is_empty()
+    }
+
+    fn next_is_internal(&self) -> bool {
+        let next = self.unopened.front().and_then(|id| self.rebuilt.get(id));
+        next.is_some_and(|partition| partition.topic().topic.is_internal())
     }
 }
 
@@ -117,10 +123,11 @@ impl Node {
                 self.store.record_aborted(log.id, &aborted);
             }
             if log.topic.topic.is_internal() {
-                self.boot.unopened.push_front(partition);
+                self.boot.unopened.push_front(log.id);
             } else {
-                self.boot.unopened.push_back(partition);
+                self.boot.unopened.push_back(log.id);
             }
+            self.boot.rebuilt.insert(log.id, partition);
         }
         if core::mem::take(&mut self.boot.wants_checkpoint) {
             self.checkpoint();
@@ -175,7 +182,7 @@ impl Node {
         }
         self.drop_stray_logs();
         self.create_missing_logs();
-        while self.boot.unopened.front().is_some_and(|log| log.topic().topic.is_internal()) {
+        while self.boot.next_is_internal() {
             self.open_next();
         }
         self.txn.prefetch_producer_ids();
@@ -192,13 +199,14 @@ impl Node {
     /// removal of its files was not.
     fn drop_stray_logs(&mut self) {
         let unopened = core::mem::take(&mut self.boot.unopened);
-        for log in unopened {
+        for id in unopened {
             // A member leads what it is told to, with the log that comes with it.
-            if self.cluster.is_none() && self.meta.has_partition(log.id()) {
-                self.boot.unopened.push_back(log);
+            if self.cluster.is_none() && self.meta.has_partition(id) {
+                self.boot.unopened.push_back(id);
             } else {
                 mark!(StrayLogDropped);
-                self.store.delete_log(log.id());
+                self.boot.rebuilt.remove(&id);
+                self.store.delete_log(id);
             }
         }
     }
@@ -255,7 +263,8 @@ impl Node {
     }
 
     fn open_next(&mut self) {
-        let Some(partition) = self.boot.unopened.pop_front() else { return };
+        let Some(id) = self.boot.unopened.pop_front() else { return };
+        let Some(partition) = self.boot.rebuilt.remove(&id) else { return };
         let epoch = self.meta.leader_epoch();
         self.open(partition, epoch);
     }
@@ -295,30 +304,24 @@ impl Node {
         self.output(Output::Stopped);
     }
 
-    /// Hands the store what a checkpoint needs of the machines: the producers of every log that
-    /// changed, as of what is persisted now.
+    /// Lets the store begin a checkpoint, once there are partitions to describe.
     pub(super) fn checkpoint(&mut self) {
         if !self.boot.prepared {
             self.boot.wants_checkpoint = true;
             return;
         }
-        let dirty = self.store.dirty_logs();
-        let unopened = &self.boot.unopened;
-        let snapshots = dirty
-            .into_iter()
-            .filter_map(|id| {
-                let partition = self
-                    .partitions
-                    .get(&id)
-                    .or_else(|| unopened.iter().find(|partition| partition.id() == id))?;
-                Some((
-                    id,
-                    partition.high_watermark(),
-                    partition.snapshot(),
-                    partition.leader_epochs().to_vec(),
-                ))
-            })
-            .collect();
-        self.store.begin_checkpoint(snapshots);
+        self.store.begin_checkpoint();
+    }
+
+    /// Hands the store what a checkpoint needs of a partition: its producers, as of what is
+    /// persisted now.
+    pub(super) fn snapshot_for_checkpoint(&mut self, id: PartitionId) {
+        let partition = self.partitions.get(&id).or_else(|| self.boot.rebuilt.get(&id));
+        let snapshot = partition.map(|partition| LogSnapshot {
+            offset: partition.high_watermark(),
+            bytes: partition.snapshot(),
+            leader_epochs: partition.leader_epochs().to_vec(),
+        });
+        self.store.snapshot_taken(id, snapshot);
     }
 }

@@ -59,6 +59,7 @@ impl Node {
                 }
             }
             StoreEvent::CheckpointDue => self.checkpoint(),
+            StoreEvent::SnapshotWanted { id } => self.snapshot_for_checkpoint(id),
             StoreEvent::LogCleaned { id, end, aborted } => self.log_cleaned(id, end, aborted),
             StoreEvent::CleaningEnded { done, .. } => self.cleaning_ended(done),
             StoreEvent::Stopped => self.stopped(),

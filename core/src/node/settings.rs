@@ -19,6 +19,8 @@ const TOMBSTONE_BATCH_BYTES: i32 = 16_384;
 
 /// What part of the journal's size a log gathers before its segment is written: 256 KiB of 64 MiB.
 const WRITE_BEHIND_PARTS: u64 = 256;
+/// How much of the journal there is for each file that a checkpoint syncs at once: 2,048 of 64 MiB.
+const JOURNAL_BYTES_PER_SYNCED_FILE: u64 = 32 << 10;
 
 fn ms(value: i32) -> u64 {
     u64::try_from(value).unwrap_or(0)
@@ -74,6 +76,11 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
         cache_bytes: config.verdict_cache_bytes,
         checkpoint_interval_ms: config.verdict_checkpoint_interval_ms,
         write_behind_bytes: config.verdict_journal_bytes / WRITE_BEHIND_PARTS,
+        sync_files_max: usize::try_from(
+            config.verdict_journal_bytes / JOURNAL_BYTES_PER_SYNCED_FILE,
+        )
+        .unwrap_or(usize::MAX)
+        .max(1),
         ..StoreConfig::default()
     }
 }

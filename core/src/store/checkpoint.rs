@@ -1,38 +1,61 @@
 //! Checkpoints: segments, indexes and snapshots made durable, so that the journal can go round.
 //!
-//! Order: wait until the segment files hold what was persisted when the checkpoint began; per
-//! changed log write and sync its files and its folder; sync the data folder; write, sync, rename
-//! the checkpoint file and sync the folder again. Only then are journal files used again. A crash
-//! anywhere leaves the old checkpoint or the new one, and the journal still holds what the old one
-//! needs.
+//! 1. The turn that is persisted now is the one the journal will be replayed from.
+//! 2. Log after log, [`LOGS_IN_WORK_MAX`] at a time: the node gives a snapshot, the log is
+//!    described as it is at that moment, what it lacks is written to its files. Nothing is synced.
+//! 3. One sync makes all of it durable, the folders too. When there is very much, a sync after each
+//!    `sync_files_max` files goes before: what waits for the device meanwhile waits less long.
+//! 4. The checkpoint file is written beside the old one, synced, renamed, its folder synced. Only
+//!    then are journal files used again.
+//!
+//! A log that is described later than the turn of step 1 holds more than that turn: replaying the
+//! journal passes over what a log has already. So nothing in here looks at all logs in one go, and
+//! requests are served in between. A crash anywhere leaves the old checkpoint or the new one, and
+//! the journal still holds what the old one needs; files are only added to, or replaced by a rename,
+//! as long as the old one speaks of them.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::format;
-use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use super::checkpoint_file::{Image, LogImage, SnapshotImage};
+use super::checkpoint_file;
 use super::files::{self, Kind};
 use super::log::{Folder, Log};
-use super::segment::{FileImage, IndexFile};
-use super::{LogSnapshot, Purpose, Store, StoreEvent};
-use crate::io::{FileError, FileOp, FilePath, FileResult, Lane};
+use super::log_files::{self, LogFiles, SyncSet};
+use super::{Durability, LogSnapshot, Purpose, Store, StoreEvent};
+use crate::io::{FileError, FileOp, FilePath, FileResult, Lane, Ticket};
 use crate::mark;
 use crate::time::Timestamp;
 use crate::types::{Offset, PartitionId};
 
+/// Logs that are asked about, or wait for their segment, at most.
+const LOGS_IN_WORK_MAX: usize = 16;
+/// Operations of a checkpoint under way at most, but for those of one log.
+const OPS_IN_FLIGHT_MAX: usize = 64;
 /// Snapshots kept per log, as Apache Kafka keeps them.
 const SNAPSHOTS_KEPT: usize = 2;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Stage {
-    /// Segment files are behind, for all the checkpoint knows: those of the logs before this one
-    /// of the image are not. What is in them stays, so no log is looked at twice.
-    Waiting(usize),
-    /// Files of this changed log.
-    Log(usize),
+    /// Changed logs are described and their files written.
+    Logs,
+    /// One sync for all of them is under way. What the checkpoint file will say is fixed.
+    Sync(Bytes),
+    /// The checkpoint file: what is left to do, one after the other.
+    Root(VecDeque<FileOp>),
+    /// Durable; old snapshots of the logs from this one on are still to be removed.
+    Tidy(usize),
+}
+
+/// What an operation under way is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    /// A file of a log; of which segment, if of one.
+    Log(PartitionId, Option<Offset>),
+    /// A sync of what was written so far.
+    Sync,
     /// The checkpoint file.
     Root,
 }
@@ -40,274 +63,286 @@ enum Stage {
 /// A checkpoint in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Checkpoint {
-    image: Image,
-    /// Changed logs, by their index in the image, with their new snapshot.
-    changed: Vec<(usize, Option<Bytes>)>,
+    generation: u64,
+    sequence: u64,
     stage: Stage,
-    queue: VecDeque<FileOp>,
-    busy: Option<FileOp>,
+    /// Changed logs nobody has asked about.
+    to_do: VecDeque<PartitionId>,
+    /// Logs whose snapshot is asked for.
+    asked: BTreeSet<PartitionId>,
+    /// Described logs whose segment file is behind; their place in `logs`.
+    waiting: BTreeMap<PartitionId, usize>,
+    /// Described logs.
+    logs: Vec<LogFiles>,
+    /// Operations under way.
+    in_flight: BTreeMap<Ticket, Part>,
+    set: SyncSet,
+    sync_files_max: usize,
     /// Began when the node was stopping.
     last: bool,
 }
 
 impl Checkpoint {
-    /// Whether it waits for segment files.
-    pub(super) const fn waits(&self) -> bool {
-        matches!(self.stage, Stage::Waiting(_))
+    /// Whether it waits for a log's segment file.
+    pub(super) fn waits_for(&self, id: PartitionId) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
+    /// Whether so much was written that it is to be synced before there is more.
+    const fn must_sync(&self) -> bool {
+        self.set.files.len() >= self.sync_files_max
+    }
+
+    /// A log was deleted: there is nothing to make durable any more.
+    pub(super) fn forget(&mut self, id: PartitionId) {
+        self.asked.remove(&id);
+        self.waiting.remove(&id);
     }
 }
 
 impl Store {
-    /// Begins a checkpoint of the persisted state. `snapshots` are of [`Store::dirty_logs`], each
-    /// as of its log's persisted end; a log without one is read as a whole at the next start.
-    /// Ignored while one is in progress.
-    pub fn begin_checkpoint(&mut self, snapshots: Vec<LogSnapshot>) {
+    /// Begins a checkpoint of the persisted state. A [`StoreEvent::SnapshotWanted`] follows for
+    /// every log that changed since the last one. Ignored while one is in progress.
+    pub fn begin_checkpoint(&mut self) {
         if self.checkpoint.is_some() || self.faulted {
             return;
         }
         self.checkpoint_asked = false;
         self.checkpoint_retry = false;
-        let dirty = core::mem::take(&mut self.dirty);
         self.root_dirty = false;
-        let mut files = BTreeMap::new();
-        for (id, offset, bytes, leader_epochs) in snapshots {
-            let Some(log) = self.logs.get_mut(&id) else { continue };
-            log.leader_epochs = leader_epochs;
-            let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-            let file = FileImage { length, crc: crc32c::crc32c(&bytes) };
-            log.snapshot = Some(SnapshotImage { offset, file });
-            if log.snapshots.binary_search(&offset).is_err() {
-                log.snapshots.push(offset);
-                log.snapshots.sort_unstable();
-            }
-            files.insert(id, bytes);
-        }
-        let logs: Vec<LogImage> = self.logs.values().map(Log::image).collect();
-        let changed = logs
-            .iter()
-            .enumerate()
-            .filter(|(_, log)| dirty.contains(&log.id) || files.contains_key(&log.id))
-            .map(|(at, log)| (at, files.get(&log.id).cloned()))
-            .collect();
-        let image = Image {
+        self.checkpoint = Some(alloc::boxed::Box::new(Checkpoint {
             generation: self.journal.generation(),
             sequence: self.journal.persisted(),
-            logs,
-            removed: Vec::new(),
-        };
-        self.checkpoint = Some(alloc::boxed::Box::new(Checkpoint {
-            image,
-            changed,
-            stage: Stage::Waiting(0),
-            queue: VecDeque::new(),
-            busy: None,
+            stage: Stage::Logs,
+            to_do: core::mem::take(&mut self.dirty).into_iter().collect(),
+            asked: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            logs: Vec::new(),
+            in_flight: BTreeMap::new(),
+            set: SyncSet::default(),
+            sync_files_max: self.config.sync_files_max,
             last: self.stopping && !self.journal.is_busy(),
         }));
-        self.write_all();
         self.pump();
+    }
+
+    /// The answer to [`StoreEvent::SnapshotWanted`]: the log is described as it is now. Without a
+    /// snapshot as of its persisted end it is read as a whole at the next start.
+    pub fn snapshot_taken(&mut self, id: PartitionId, snapshot: Option<LogSnapshot>) {
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+        let Some(log) = self.logs.get_mut(&id) else { return };
+        if !checkpoint.asked.remove(&id) {
+            return;
+        }
+        self.dirty.remove(&id);
+        let files = LogFiles::describe(log, snapshot);
+        checkpoint.waiting.insert(id, checkpoint.logs.len());
+        checkpoint.logs.push(files);
+        if is_behind(log, log.log_end) {
+            self.write_now(id);
+        }
+        self.segment_written(id);
+        self.pump();
+    }
+
+    /// A log's segment file has grown: if a checkpoint waited for that, the log's other files are
+    /// written now.
+    pub(super) fn segment_written(&mut self, id: PartitionId) {
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+        let (Some(&at), Some(log)) = (checkpoint.waiting.get(&id), self.logs.get(&id)) else {
+            return;
+        };
+        let files = &mut checkpoint.logs[at];
+        if is_behind(log, files.image.log_end) {
+            return;
+        }
+        checkpoint.waiting.remove(&id);
+        let ops = files.write(log, &mut checkpoint.set);
+        for op in ops {
+            self.emit_for_checkpoint(Part::Log(id, log_files::segment_of(&op)), op);
+        }
+    }
+
+    fn emit_for_checkpoint(&mut self, part: Part, op: FileOp) {
+        let ticket = self.emit(Purpose::Checkpoint, op);
+        if let Some(checkpoint) = self.checkpoint.as_mut() {
+            checkpoint.in_flight.insert(ticket, part);
+        }
     }
 
     /// Goes on with the checkpoint as far as it can.
     pub(super) fn run_checkpoint(&mut self) {
-        let Some(mut checkpoint) = self.checkpoint.take() else { return };
-        loop {
-            if checkpoint.busy.is_some() {
-                break;
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+        match &mut checkpoint.stage {
+            Stage::Logs => {
+                self.ask_for_snapshots();
+                self.sync_logs();
             }
-            if let Some(op) = checkpoint.queue.pop_front() {
-                checkpoint.busy = Some(op.clone());
-                self.emit(Purpose::Checkpoint, op);
-                break;
+            Stage::Root(queue) if checkpoint.in_flight.is_empty() => {
+                if let Some(op) = queue.pop_front() {
+                    self.emit_for_checkpoint(Part::Root, op);
+                }
             }
-            if !self.next_stage(&mut checkpoint) {
-                break;
-            }
+            Stage::Sync(_) | Stage::Root(_) => {}
+            Stage::Tidy(_) => self.tidy_snapshots(),
         }
-        self.checkpoint = Some(checkpoint);
     }
 
-    /// The queue is empty: fills it with what comes next. `false` when that has to wait.
-    fn next_stage(&mut self, checkpoint: &mut Checkpoint) -> bool {
-        let next = match checkpoint.stage {
-            Stage::Waiting(from) => {
-                let behind = |image: &LogImage| {
-                    self.logs.get(&image.id).is_some_and(|log| {
-                        log.written_end() < image.log_end
-                            || !matches!(log.folder, Folder::Present { .. })
-                    })
-                };
-                let mut rest = checkpoint.image.logs.iter().skip(from);
-                if let Some(first) = rest.position(behind) {
-                    checkpoint.stage = Stage::Waiting(from + first);
-                    return false;
-                }
-                0
+    fn ask_for_snapshots(&mut self) {
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+        while checkpoint.asked.len() + checkpoint.waiting.len() < LOGS_IN_WORK_MAX
+            && checkpoint.in_flight.len() < OPS_IN_FLIGHT_MAX
+            && !checkpoint.must_sync()
+        {
+            let Some(id) = checkpoint.to_do.pop_front() else { return };
+            if self.logs.contains_key(&id) {
+                checkpoint.asked.insert(id);
+                self.events.push_back(StoreEvent::SnapshotWanted { id });
             }
-            Stage::Log(at) => {
-                let image = &checkpoint.image.logs[checkpoint.changed[at].0];
-                if let Some(log) = self.logs.get_mut(&image.id) {
-                    made_durable(log, image);
-                }
-                at + 1
-            }
-            // The queue of the last stage ends in checkpoint_op_done.
-            Stage::Root => return false,
-        };
-        if let Some((image, snapshot)) = checkpoint.changed.get(next) {
-            checkpoint.stage = Stage::Log(next);
-            let image = &checkpoint.image.logs[*image];
-            if let Some(log) = self.logs.get(&image.id) {
-                checkpoint.queue = log_ops(log, image, snapshot.as_ref());
-            }
-            return true;
         }
-        checkpoint.stage = Stage::Root;
-        checkpoint.image.removed =
+    }
+
+    /// All logs are written: one sync for all. What the checkpoint file says is put together here,
+    /// before the sync begins: a log deleted from now on is still in it, and its deletion in the
+    /// journal behind it.
+    fn sync_logs(&mut self) {
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+        let busy = !checkpoint.asked.is_empty()
+            || !checkpoint.waiting.is_empty()
+            || !checkpoint.in_flight.is_empty();
+        let all = checkpoint.to_do.is_empty();
+        if busy || !(all || checkpoint.must_sync()) {
+            return;
+        }
+        let mut set = core::mem::take(&mut checkpoint.set);
+        if !all {
+            let SyncSet { files, folders } = set;
+            return self.emit_for_checkpoint(Part::Sync, FileOp::SyncAll { files, folders });
+        }
+        // New folders of partitions, and removals.
+        set.folders.push(FilePath::from(""));
+        if self.config.durability == Durability::Os {
+            // What the logs hold must not outlast what the journal says of other logs.
+            set.files.extend(files::JOURNAL.map(FilePath::from));
+        }
+        let entries = self.logs.values().map(|log| &log.entry);
+        let removed: Vec<_> =
             self.removals.iter().filter_map(|removal| removal.folder.clone()).collect();
-        checkpoint.queue = root_ops(&checkpoint.image);
-        true
+        let (generation, sequence) = (checkpoint.generation, checkpoint.sequence);
+        let file = checkpoint_file::encode(generation, sequence, entries, &removed);
+        checkpoint.stage = Stage::Sync(file);
+        let SyncSet { files, folders } = set;
+        self.emit_for_checkpoint(Part::Sync, FileOp::SyncAll { files, folders });
     }
 
     /// One operation of the checkpoint has ended.
-    pub(super) fn checkpoint_op_done(&mut self, now: Timestamp, result: &FileResult) {
+    pub(super) fn checkpoint_op_done(
+        &mut self,
+        now: Timestamp,
+        ticket: Ticket,
+        result: &FileResult,
+    ) {
         let Some(checkpoint) = self.checkpoint.as_mut() else { return };
-        let Some(op) = checkpoint.busy.take() else { return };
-        let gone = match checkpoint.stage {
-            Stage::Log(at) => {
-                let image = &checkpoint.image.logs[checkpoint.changed[at].0];
-                let log = self.logs.get(&image.id);
-                if log.is_none() {
-                    // Deleted meanwhile: there is nothing to make durable any more.
-                    checkpoint.queue.clear();
-                }
-                let live = log.map_or(Offset::MAX, |log| log.segments[0].base);
-                log.is_none() || segment_of(&op).is_some_and(|base| base < live)
-            }
-            Stage::Waiting(_) | Stage::Root => false,
+        let Some(part) = checkpoint.in_flight.remove(&ticket) else { return };
+        let gone = match part {
+            Part::Log(id, segment) => self.logs.get(&id).is_none_or(|log| {
+                // Deleted, or below the log's start by now.
+                segment.is_some_and(|base| base < log.segments[0].base)
+            }),
+            Part::Sync | Part::Root => false,
         };
-        match *result {
-            Err(FileError::NotFound) if gone => {}
-            Err(error) => self.checkpoint_failed(now, &op, error),
-            Ok(_) => {
-                if checkpoint.stage == Stage::Root && checkpoint.queue.is_empty() {
-                    self.checkpoint_durable(now);
-                }
+        match (result, &mut checkpoint.stage) {
+            (_, Stage::Tidy(_)) => {}
+            (Err(FileError::NotFound), _) if gone => {}
+            (Err(error), _) => self.checkpoint_failed(now, part, *error),
+            (Ok(_), Stage::Sync(file)) => {
+                checkpoint.stage = Stage::Root(root_ops(core::mem::take(file)));
             }
+            (Ok(_), Stage::Root(queue)) if queue.is_empty() => self.checkpoint_durable(now),
+            (Ok(_), _) => {}
         }
     }
 
-    fn checkpoint_failed(&mut self, now: Timestamp, op: &FileOp, error: FileError) {
+    fn checkpoint_failed(&mut self, now: Timestamp, part: Part, error: FileError) {
         let Some(checkpoint) = self.checkpoint.take() else { return };
         // What a failed sync was to make durable may be lost while the page looks clean, so only
-        // reading the journal again at a restart is sure to bring it back.
-        let synced = match op {
-            FileOp::Sync { .. } | FileOp::SyncFolder { .. } => true,
-            FileOp::Write { sync, .. } => *sync && error != FileError::NoSpace,
-            _ => false,
+        // reading the journal again at a restart is sure to bring it back. Of a write that was to
+        // be synced the system does not say what failed, so the worse is assumed.
+        let synced = match &checkpoint.stage {
+            Stage::Logs | Stage::Sync(_) | Stage::Tidy(_) => part == Part::Sync,
+            // Removal, write with sync, rename, sync of the folder: by what is left to do.
+            Stage::Root(queue) => match queue.len() {
+                2 => error != FileError::NoSpace,
+                left => left == 0,
+            },
         };
         if synced {
-            return self.fault(format!("a sync failed during a checkpoint: {op:.80?}: {error}"));
+            return self.fault(format!("a sync failed during a checkpoint: {error}"));
         }
         mark!(CheckpointRetried);
-        self.dirty.extend(
-            checkpoint
-                .changed
-                .iter()
-                .map(|(at, _)| checkpoint.image.logs[*at].id)
-                .filter(|id| self.logs.contains_key(id)),
-        );
+        let described = checkpoint.logs.iter().map(|files| files.image.id);
+        let again = described.chain(checkpoint.to_do).chain(checkpoint.asked);
+        self.dirty.extend(again.filter(|id| self.logs.contains_key(id)));
         self.root_dirty = true;
         self.checkpoint_retry = true;
         self.retry_later(now, error);
     }
 
     fn checkpoint_durable(&mut self, now: Timestamp) {
-        let Some(checkpoint) = self.checkpoint.take() else { return };
+        let Some(checkpoint) = self.checkpoint.as_mut() else { return };
         mark!(CheckpointDone);
         self.last_checkpoint = now;
-        self.journal.checkpointed(checkpoint.image.sequence);
+        self.journal.checkpointed(checkpoint.sequence);
+        checkpoint.stage = Stage::Tidy(0);
         self.cleaning_checkpointed();
-        for (at, _) in &checkpoint.changed {
-            let id: PartitionId = checkpoint.image.logs[*at].id;
+    }
+
+    /// Takes note of what is durable, and removes snapshots that no checkpoint speaks of.
+    fn tidy_snapshots(&mut self) {
+        loop {
+            let Some(checkpoint) = self.checkpoint.as_mut() else { return };
+            let Stage::Tidy(at) = &mut checkpoint.stage else { return };
+            if checkpoint.in_flight.len() >= OPS_IN_FLIGHT_MAX {
+                return;
+            }
+            let Some(files) = checkpoint.logs.get(*at) else {
+                if checkpoint.in_flight.is_empty() {
+                    self.end_checkpoint();
+                }
+                return;
+            };
+            *at += 1;
+            let id = files.image.id;
             let Some(log) = self.logs.get_mut(&id) else { continue };
+            files.made_durable(log);
             let old = log.snapshots.len().saturating_sub(SNAPSHOTS_KEPT);
             let old: Vec<Offset> = log.snapshots.drain(..old).collect();
             let folder = log.folder_name.clone();
             for offset in old {
                 let path = Kind::Snapshot.path(&folder, offset);
-                self.emit(Purpose::Tidy, FileOp::Remove { path });
-            }
-        }
-        if self.stopping {
-            let last = checkpoint.last && self.cleaning.is_none();
-            if last && !self.has_changes() && !self.journal.is_busy() {
-                self.events.push_back(StoreEvent::Stopped);
-                self.stopping = false;
-            } else {
-                self.root_dirty = true;
+                self.emit_for_checkpoint(Part::Log(id, None), FileOp::Remove { path });
             }
         }
     }
-}
 
-/// The base offset in a path of an operation on a segment's file.
-fn segment_of(op: &FileOp) -> Option<Offset> {
-    let (FileOp::Sync { path } | FileOp::Write { path, .. } | FileOp::Remove { path }) = op else {
-        return None;
-    };
-    let (_, name) = path.as_str().rsplit_once('/')?;
-    Kind::parse(name).filter(|(kind, _)| *kind != Kind::Snapshot).map(|(_, base)| base)
-}
-
-/// Makes a log's files durable as its image says.
-fn log_ops(log: &Log, image: &LogImage, snapshot: Option<&Bytes>) -> VecDeque<FileOp> {
-    let folder = log.folder_name.as_str();
-    let mut ops = VecDeque::new();
-    if log.folder == (Folder::Present { durable: false }) {
-        ops.push_back(FileOp::Sync { path: files::in_folder(folder, files::PARTITION_METADATA) });
-    }
-    for segment in &image.segments {
-        let Some(live) = log.segments.iter().find(|live| live.base == segment.base) else {
-            continue;
-        };
-        if segment.size > live.durable {
-            ops.push_back(FileOp::Sync { path: Kind::Log.path(folder, segment.base) });
+    fn end_checkpoint(&mut self) {
+        let Some(checkpoint) = self.checkpoint.take() else { return };
+        if !self.stopping {
+            return;
         }
-        for (kind, file, image) in [
-            (Kind::Index, &live.index, segment.index),
-            (Kind::TimeIndex, &live.time, segment.time),
-            (Kind::TxnIndex, &live.txn, segment.txn),
-        ] {
-            index_ops(&kind.path(folder, segment.base), file, image, &mut ops);
+        let last = checkpoint.last && self.cleaning.is_none();
+        if last && !self.has_changes() && !self.journal.is_busy() {
+            self.events.push_back(StoreEvent::Stopped);
+            self.stopping = false;
+        } else {
+            self.root_dirty = true;
         }
     }
-    if let (Some(bytes), Some(snapshot)) = (snapshot, image.snapshot) {
-        let path = Kind::Snapshot.path(folder, snapshot.offset);
-        replace_ops(path, bytes.clone(), &mut ops);
-        let text = files::leader_epochs(&image.leader_epochs);
-        replace_ops(files::in_folder(folder, files::LEADER_EPOCHS), Bytes::from(text), &mut ops);
-    }
-    ops.push_back(FileOp::SyncFolder { folder: FilePath::from(folder) });
-    ops
 }
 
-/// Writes what an index file lacks.
-fn index_ops(path: &FilePath, file: &IndexFile, image: FileImage, ops: &mut VecDeque<FileOp>) {
-    let length = image.length as usize;
-    let Some(new) = file.bytes.get(file.durable..length).filter(|new| !new.is_empty()) else {
-        return;
-    };
-    if file.durable == 0 {
-        // What an earlier life left may be longer.
-        ops.push_back(FileOp::Remove { path: path.clone() });
-    }
-    ops.push_back(FileOp::Write {
-        path: path.clone(),
-        position: file.durable as u64,
-        data: alloc::vec![Bytes::copy_from_slice(new)],
-        sync: true,
-        lane: Lane::Data,
-    });
+/// Whether a log's folder or segment files lack something below `end`.
+fn is_behind(log: &Log, end: Offset) -> bool {
+    log.written_end() < end || !matches!(log.folder, Folder::Present { .. })
 }
 
 /// Writes a small file beside the old one, and renames it.
@@ -326,25 +361,15 @@ pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileO
 }
 
 /// Makes the checkpoint file durable.
-fn root_ops(image: &Image) -> VecDeque<FileOp> {
-    let root = || FileOp::SyncFolder { folder: FilePath::from("") };
-    let mut ops = VecDeque::from([root()]);
-    replace_ops(FilePath::from(files::CHECKPOINT.to_string()), image.encode(), &mut ops);
-    debug_assert_eq!(format!("{}.tmp", files::CHECKPOINT), files::CHECKPOINT_TMP);
-    ops.push_back(root());
-    ops
-}
-
-/// Takes note that a log's files are durable as its image says.
-fn made_durable(log: &mut Log, image: &LogImage) {
-    log.folder = Folder::Present { durable: true };
-    for segment in &image.segments {
-        let Some(live) = log.segments.iter_mut().find(|live| live.base == segment.base) else {
-            continue;
-        };
-        live.durable = live.durable.max(segment.size);
-        live.index.durable = live.index.durable.max(segment.index.length as usize);
-        live.time.durable = live.time.durable.max(segment.time.length as usize);
-        live.txn.durable = live.txn.durable.max(segment.txn.length as usize);
-    }
+fn root_ops(file: Bytes) -> VecDeque<FileOp> {
+    let target = FilePath::from(files::CHECKPOINT);
+    let source = FilePath::from(files::CHECKPOINT_TMP);
+    let data = alloc::vec![file];
+    VecDeque::from([
+        // A longer one of an earlier try would leave its end.
+        FileOp::Remove { path: source.clone() },
+        FileOp::Write { path: source.clone(), position: 0, data, sync: true, lane: Lane::Sync },
+        FileOp::Rename { source, target },
+        FileOp::SyncFolder { folder: FilePath::from("") },
+    ])
 }

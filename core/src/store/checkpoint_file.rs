@@ -73,27 +73,41 @@ pub(super) struct SegmentImage {
     pub(super) cleaned: bool,
 }
 
+/// The file's bytes, of the logs' entries ([`LogImage::entry`]); an empty one is passed over.
+pub(super) fn encode<'a>(
+    generation: u64,
+    sequence: u64,
+    entries: impl Iterator<Item = &'a Bytes> + Clone,
+    removed: &[(TopicId, String)],
+) -> Bytes {
+    let entries = entries.filter(|entry| !entry.is_empty());
+    let (count, bytes) =
+        entries.clone().fold((0, 0), |(count, bytes), entry| (count + 1, bytes + entry.len()));
+    let mut out = BytesMut::with_capacity(HEADER_BYTES + 24 + bytes);
+    out.put_u32(MAGIC);
+    out.put_u16(VERSION);
+    out.put_u32(0);
+    out.put_u64(generation);
+    out.put_u64(sequence);
+    put_count(&mut out, count);
+    for entry in entries {
+        out.put_slice(entry);
+    }
+    put_count(&mut out, removed.len());
+    for (topic_id, folder) in removed {
+        out.put_u128(topic_id.0);
+        put_text(&mut out, folder);
+    }
+    let crc = crc32c::crc32c(&out[HEADER_BYTES..]);
+    out[HEADER_BYTES - 4..HEADER_BYTES].copy_from_slice(&crc.to_be_bytes());
+    out.freeze()
+}
+
 impl Image {
     /// The file's bytes.
     pub(super) fn encode(&self) -> Bytes {
-        let mut body = BytesMut::new();
-        body.put_u64(self.generation);
-        body.put_u64(self.sequence);
-        put_count(&mut body, self.logs.len());
-        for log in &self.logs {
-            log.encode(&mut body);
-        }
-        put_count(&mut body, self.removed.len());
-        for (topic_id, folder) in &self.removed {
-            body.put_u128(topic_id.0);
-            put_text(&mut body, folder);
-        }
-        let mut out = BytesMut::with_capacity(HEADER_BYTES + body.len());
-        out.put_u32(MAGIC);
-        out.put_u16(VERSION);
-        out.put_u32(crc32c::crc32c(&body));
-        out.put(body);
-        out.freeze()
+        let entries: Vec<Bytes> = self.logs.iter().map(LogImage::entry).collect();
+        encode(self.generation, self.sequence, entries.iter(), &self.removed)
     }
 
     /// Reads the file's bytes; `None` when they are damaged or of another version.
@@ -119,6 +133,13 @@ impl Image {
 }
 
 impl LogImage {
+    /// What the file says of this log.
+    pub(super) fn entry(&self) -> Bytes {
+        let mut out = BytesMut::new();
+        self.encode(&mut out);
+        out.freeze()
+    }
+
     fn encode(&self, out: &mut BytesMut) {
         out.put_u128(self.id.topic_id.0);
         out.put_i32(self.id.partition);

@@ -33,6 +33,10 @@ use crate::types::{Offset, PartitionId};
 /// What could be cleaned of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cleanable {
+    /// Base offset of the first segment.
+    pub start: Offset,
+    /// Earlier cleanings have left holes below this offset only.
+    pub holes_end: Offset,
     /// Everything below was cleaned before.
     pub first_dirty: Offset,
     /// Everything below may be: a segment's base offset.
@@ -111,8 +115,15 @@ impl Store {
         let count = cleanable_segments(log, bound, old_ms);
         let end = log.segments.get(count)?.base;
         let first_dirty = log.clean_end.max(log.log_start).min(end);
-        let mut found =
-            Cleanable { first_dirty, end, clean_bytes: 0, dirty_bytes: 0, dirty_since_ms: -1 };
+        let mut found = Cleanable {
+            start: log.segments.first()?.base,
+            holes_end: log.cleaned_to,
+            first_dirty,
+            end,
+            clean_bytes: 0,
+            dirty_bytes: 0,
+            dirty_since_ms: -1,
+        };
         for (segment, next) in log.segments[..count].iter().zip(&log.segments[1..]) {
             if next.base <= first_dirty {
                 found.clean_bytes += segment.size;

@@ -6,6 +6,8 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bytes::Bytes;
+
 use super::AbortedTxn;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
@@ -61,10 +63,14 @@ pub(super) struct Log {
     pub(super) busy: bool,
     /// Whether it is in line for writing.
     pub(super) queued: bool,
+    /// The snapshot that the last checkpoint speaks of.
     pub(super) snapshot: Option<SnapshotImage>,
     /// Offsets of the snapshot files there are, ascending.
     pub(super) snapshots: Vec<Offset>,
+    /// As of the last checkpoint.
     pub(super) leader_epochs: Vec<(i32, Offset)>,
+    /// What the checkpoint file says of it, as it was described last; empty when it never was.
+    pub(super) entry: Bytes,
     /// Its bytes on disk are damaged: nothing of it is served.
     pub(super) offline: bool,
     /// Everything below was cleaned.
@@ -101,6 +107,7 @@ impl Log {
             snapshot: None,
             snapshots: Vec::new(),
             leader_epochs: Vec::new(),
+            entry: Bytes::new(),
             offline: false,
             clean_end: 0,
             cleaned_to: 0,
@@ -224,7 +231,11 @@ impl Log {
     }
 
     /// What a checkpoint says of this log as it is now.
-    pub(super) fn image(&self) -> LogImage {
+    pub(super) fn image(
+        &self,
+        snapshot: Option<SnapshotImage>,
+        leader_epochs: Vec<(i32, Offset)>,
+    ) -> LogImage {
         LogImage {
             id: self.id,
             topic: self.topic.topic.clone(),
@@ -232,8 +243,8 @@ impl Log {
             log_start: self.log_start,
             log_end: self.log_end,
             offline: self.offline,
-            snapshot: self.snapshot,
-            leader_epochs: self.leader_epochs.clone(),
+            snapshot,
+            leader_epochs,
             segments: self
                 .segments
                 .iter()

@@ -29,6 +29,7 @@ mod frame;
 pub mod fuzz;
 mod journal;
 mod log;
+mod log_files;
 mod read;
 mod recover_log;
 pub mod recovered;
@@ -110,6 +111,8 @@ pub struct StoreConfig {
     /// Bytes of a log that gather in memory before they are written to its segment; 0 to write at
     /// once. A checkpoint and a full cache write whatever there is: until then the journal has it.
     pub write_behind_bytes: u64,
+    /// Files of a checkpoint that are synced at once, or a few more.
+    pub sync_files_max: usize,
 }
 
 impl Default for StoreConfig {
@@ -124,6 +127,7 @@ impl Default for StoreConfig {
             retry_ms: 1_000,
             scan_chunk_bytes: 1 << 20,
             write_behind_bytes: 256 << 10,
+            sync_files_max: 2_048,
         }
     }
 }
@@ -198,6 +202,11 @@ pub enum StoreEvent {
     },
     /// The node is to call [`Store::begin_checkpoint`].
     CheckpointDue,
+    /// A checkpoint describes this log: the node is to call [`Store::snapshot_taken`].
+    SnapshotWanted {
+        /// The log.
+        id: PartitionId,
+    },
     /// A log's segments below `end` were replaced. Of the aborted transactions with a marker below
     /// it these are left; what is read from here on has no others.
     LogCleaned {
@@ -232,9 +241,16 @@ pub enum ReadOutcome {
     Error(StorageError),
 }
 
-/// A log's part of a checkpoint, as [`Store::begin_checkpoint`] takes it: the partition, the
-/// offset up to which the snapshot describes it, the snapshot file's bytes, the leader epochs.
-pub type LogSnapshot = (PartitionId, Offset, Bytes, Vec<(i32, Offset)>);
+/// What the node adds to a log's part of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LogSnapshot {
+    /// The offset up to which the snapshot describes the log.
+    pub offset: Offset,
+    /// The snapshot file's bytes.
+    pub bytes: Bytes,
+    /// The leader epochs with their first offsets.
+    pub leader_epochs: Vec<(i32, Offset)>,
+}
 
 /// What a file operation in flight is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -277,10 +293,10 @@ pub struct Store {
     cache: Cache,
     /// Logs with batches (or a folder) to write; the order they became so.
     to_write: VecDeque<PartitionId>,
-    /// Logs with too little to write yet.
-    gathering: BTreeSet<PartitionId>,
     writes_in_flight: u32,
     removals: VecDeque<Removal>,
+    /// Folders that are to be removed, and how often.
+    removing_folders: BTreeMap<String, u32>,
     removing: bool,
     reads: BTreeMap<ReadId, PendingRead>,
     next_read: u64,
@@ -321,9 +337,9 @@ impl Store {
             damaged: BTreeSet::new(),
             folders: BTreeMap::new(),
             to_write: VecDeque::new(),
-            gathering: BTreeSet::new(),
             writes_in_flight: 0,
             removals: VecDeque::new(),
+            removing_folders: BTreeMap::new(),
             removing: false,
             reads: BTreeMap::new(),
             next_read: 1,
@@ -447,13 +463,6 @@ impl Store {
         self.pump();
     }
 
-    /// Logs that changed since the last checkpoint began: what [`Store::begin_checkpoint`] wants
-    /// snapshots of.
-    #[must_use]
-    pub fn dirty_logs(&self) -> Vec<PartitionId> {
-        self.dirty.iter().copied().collect()
-    }
-
     /// Whether there is such a log, served or too damaged to be. What is damaged must never be
     /// taken for missing, and made anew.
     #[must_use]
@@ -465,13 +474,10 @@ impl Store {
     #[must_use]
     pub fn is_free(&self, id: PartitionId, topic: &TopicPartition) -> bool {
         let folder = files::folder(topic);
-        let is_removed = |removal: &Removal| {
-            removal.folder.as_ref().is_some_and(|(_, removed)| *removed == folder)
-        };
         !self.holds(id)
             && self.checkpoint.is_none()
             && !self.in_flight.values().any(|purpose| *purpose == Purpose::Writeback(id))
-            && !self.removals.iter().any(is_removed)
+            && !self.removing_folders.contains_key(&folder)
             && !self.reads.values().any(|read| read.is_of(id))
     }
 
@@ -488,7 +494,7 @@ impl Store {
     }
 
     /// Adds an entry to a log's transaction index. To be called when the marker is persisted,
-    /// before the next [`Store::begin_checkpoint`]; one that is there already is skipped.
+    /// before the next [`Store::snapshot_taken`]; one that is there already is skipped.
     pub fn record_aborted(&mut self, id: PartitionId, aborted: &AbortedTxn) {
         if self.logs.get_mut(&id).is_some_and(|log| log.record_aborted(aborted)) {
             self.dirty.insert(id);
@@ -539,7 +545,7 @@ impl Store {
             Some(Purpose::Removal) => self.removal_done(now.at, &result),
             Some(Purpose::Cleaning(number)) => self.cleaning_op_done(now.at, number, result),
             Some(Purpose::Read(id)) => self.read_done(id, result),
-            Some(Purpose::Checkpoint) => self.checkpoint_op_done(now.at, &result),
+            Some(Purpose::Checkpoint) => self.checkpoint_op_done(now.at, ticket, &result),
             Some(Purpose::Recovery) => self.recovery_answer(now.at, result),
             Some(Purpose::Tidy) | None => {}
         }
@@ -689,10 +695,12 @@ impl Store {
         self.cache.dropped(&log);
         self.cleaning_lost_log(id);
         self.dirty.remove(&id);
-        self.gathering.remove(&id);
+        if let Some(checkpoint) = &mut self.checkpoint {
+            checkpoint.forget(id);
+        }
         self.root_dirty = true;
         self.folders.remove(&log.folder_name);
-        self.removals.push_back(Removal::folder(id.topic_id, log.folder_name));
+        self.remove_folder(Removal::folder(id.topic_id, log.folder_name));
     }
 
     fn report_failed_turns(&mut self) {
@@ -721,10 +729,11 @@ impl Store {
         self.retry_at.get_or_insert(now.after_ms(self.config.retry_ms));
     }
 
-    fn emit(&mut self, purpose: Purpose, op: FileOp) {
+    fn emit(&mut self, purpose: Purpose, op: FileOp) -> Ticket {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.in_flight.insert(ticket, purpose);
         self.ops.push_back((ticket, op));
+        ticket
     }
 }

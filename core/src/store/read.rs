@@ -12,7 +12,7 @@ use super::block::{Block, Unreadable};
 use super::files::Kind;
 use super::log::{Cached, Log};
 use super::{Purpose, ReadId, ReadOutcome, StorageError, Store, StoreEvent};
-use crate::batch::BatchHeader;
+use crate::batch::{BatchHeader, Order};
 use crate::io::{FileOp, FileOutcome, FileResult};
 use crate::mark;
 use crate::types::{Offset, PartitionId};
@@ -186,7 +186,11 @@ impl Store {
             return self.end_read(read_id, Err(StorageError::Corrupt));
         }
         let usable = usize::try_from(available).unwrap_or(usize::MAX).min(bytes.len());
-        match cut(bytes.slice(..usable), &read) {
+        let next = log.segments.iter().find(|segment| segment.base > read.segment);
+        let end = next.map_or(log.log_end, |segment| segment.base);
+        let is_first = read.position == 0;
+        let order = Order::new(read.segment, is_first, log.cleaned_to, end);
+        match cut(bytes.slice(..usable), read.wanted, order) {
             Cut::Found(mut found) => {
                 read_on_in_memory(log, &read, &mut found);
                 self.end_read(read_id, Ok(found));
@@ -281,11 +285,9 @@ enum Cut {
 }
 
 /// Cuts what was read at the boundaries of batches.
-fn cut(mut bytes: Bytes, read: &PendingRead) -> Cut {
+fn cut(mut bytes: Bytes, wanted: Wanted, mut order: Order) -> Cut {
     let whole = bytes.clone();
-    let wanted = read.wanted;
     let (mut start, mut end) = (None, 0_usize);
-    let mut lowest = read.segment;
     loop {
         let before = whole.len() - bytes.len();
         let block = match Block::split_from(&mut bytes) {
@@ -297,10 +299,9 @@ fn cut(mut bytes: Bytes, read: &PendingRead) -> Cut {
             }
             Err(Unreadable::Damaged) => return Cut::Damaged,
         };
-        if block.header.base_offset < lowest {
+        if !order.admits(&block.header) {
             return Cut::Damaged;
         }
-        lowest = block.end();
         if block.end() <= wanted.offset {
             continue;
         }

@@ -1,5 +1,6 @@
 //! The start of one log: what the checkpoint says of it, or all of its bytes.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -96,6 +97,8 @@ pub(super) struct RecoverLog {
     snapshot: Option<(Offset, Bytes)>,
     tail: Vec<BatchSummary>,
     damage: Option<String>,
+    /// The names in its folder.
+    names: BTreeSet<String>,
 }
 
 impl RecoverLog {
@@ -120,6 +123,7 @@ impl RecoverLog {
             snapshot: None,
             tail: Vec::new(),
             damage: None,
+            names: BTreeSet::new(),
             plan,
         }
     }
@@ -156,12 +160,12 @@ impl RecoverLog {
         let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
         let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
         let folder = self.folder.as_str();
-        let (bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
+        let (names, bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
-            end_cleaning(script, folder, images.as_deref().unwrap_or_default())?;
-            for name in script.list(folder)? {
-                let Some((kind, offset)) = Kind::parse(&name) else { continue };
+            let names = end_cleaning(script, folder, images.as_deref().unwrap_or_default())?;
+            for name in &names {
+                let Some((kind, offset)) = Kind::parse(name) else { continue };
                 let stray = match (&images, kind) {
                     (_, Kind::Snapshot) => offset > end,
                     (Some(images), _) => images.iter().all(|image| image.base != offset),
@@ -181,15 +185,16 @@ impl RecoverLog {
                     sizes.push(script.length(&Kind::Log.path(folder, *base))?.unwrap_or(0));
                 }
             }
-            let path = files::in_folder(folder, files::LEADER_EPOCHS);
-            let epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
-            let path = files::in_folder(folder, files::CLEANED_TO);
-            let cleaned_to = match &images {
-                None => script.read_all(&path, SMALL_FILE_BYTES_MAX)?,
-                Some(_) => None,
-            };
-            Ok((bases, sizes, snapshots, epochs, cleaned_to))
+            let (mut epochs, mut cleaned_to) = (None, None);
+            if images.is_none() {
+                let path = files::in_folder(folder, files::LEADER_EPOCHS);
+                epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
+                let path = files::in_folder(folder, files::CLEANED_TO);
+                cleaned_to = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
+            }
+            Ok((names, bases, sizes, snapshots, epochs, cleaned_to))
         })?;
+        self.names = names;
         self.log.snapshots = snapshots;
         self.log.snapshots.sort_unstable();
         self.log.folder = Folder::Present { durable: true };
@@ -233,7 +238,8 @@ impl RecoverLog {
             return Ok(());
         };
         let folder = self.folder.as_str();
-        let loaded = script.run(|script| load_segment(script, folder, &image))?;
+        let names = &self.names;
+        let loaded = script.run(|script| load_segment(script, folder, names, &image))?;
         if loaded.length < image.size {
             self.damage.get_or_insert_with(|| {
                 format!(
@@ -253,10 +259,12 @@ impl RecoverLog {
         let image = self.plan.image.as_ref().and_then(|image| image.snapshot);
         if let Some(image) = image {
             let path = Kind::Snapshot.path(&self.folder, image.offset);
-            let bytes = script.run(|script| script.read_all(&path, SMALL_FILE_BYTES_MAX))?;
-            let whole = bytes.filter(|bytes| bytes.len() == image.file.length as usize);
-            match whole.filter(|bytes| image.file.matching(bytes).is_some()) {
-                Some(bytes) if image.offset == self.log.log_end => {
+            // A byte more, to see whether there is one.
+            let length = image.file.length.saturating_add(1);
+            let bytes = script.run(|script| script.read(&path, 0, length))?;
+            let whole = bytes.len() == image.file.length as usize;
+            match image.file.matching(&bytes).filter(|_| whole) {
+                Some(_) if image.offset == self.log.log_end => {
                     self.log.snapshot = Some(image);
                     self.snapshot = Some((image.offset, bytes));
                 }
@@ -486,14 +494,18 @@ fn restore(log: &mut Log, image: &LogImage) {
 }
 
 /// The files that a cleaning wrote: one takes its place when the checkpoint knows of it, else it
-/// goes.
-fn end_cleaning(script: &mut Script, folder: &str, images: &[SegmentImage]) -> Result<(), Stop> {
-    let mut replaced = false;
-    for name in script.list(folder)? {
-        let Some((kind, offset)) = Kind::parse_cleaned(&name) else { continue };
+/// goes. Returns the names that are there then.
+fn end_cleaning(
+    script: &mut Script,
+    folder: &str,
+    images: &[SegmentImage],
+) -> Result<BTreeSet<String>, Stop> {
+    let names = script.list(folder)?;
+    let (mut found, mut replaced) = (false, false);
+    for (kind, offset) in names.iter().filter_map(|name| Kind::parse_cleaned(name)) {
         let source = kind.cleaned_path(folder, offset);
         let wanted = images.iter().any(|image| image.cleaned && image.base == offset);
-        replaced |= wanted;
+        (found, replaced) = (true, replaced | wanted);
         script.ask(if wanted {
             FileOp::Rename { source, target: kind.path(folder, offset) }
         } else {
@@ -504,7 +516,8 @@ fn end_cleaning(script: &mut Script, folder: &str, images: &[SegmentImage]) -> R
         mark!(RecoveryCleaningEnded);
         script.ask(FileOp::SyncFolder { folder: FilePath::from(folder) })?;
     }
-    Ok(())
+    let names = if found { script.list(folder)? } else { names };
+    Ok(names.into_iter().collect())
 }
 
 struct LoadedSegment {
@@ -519,6 +532,7 @@ struct LoadedSegment {
 fn load_segment(
     script: &mut Script,
     folder: &str,
+    names: &BTreeSet<String>,
     image: &SegmentImage,
 ) -> Result<LoadedSegment, Stop> {
     let path = Kind::Log.path(folder, image.base);
@@ -529,7 +543,11 @@ fn load_segment(
     let mut indexes = Vec::new();
     for (kind, file) in SEGMENT_KINDS[1..].iter().zip([image.index, image.time, image.txn]) {
         let path = kind.path(folder, image.base);
-        let bytes = script.read_all(&path, SMALL_FILE_BYTES_MAX)?.unwrap_or_default();
+        let mut bytes = Bytes::new();
+        if names.contains(path.name()) {
+            // A byte more, to see whether there is one.
+            bytes = script.read(&path, 0, file.length.saturating_add(1))?;
+        }
         let good = file.matching(&bytes).map(IndexFile::read);
         if good.is_some() && bytes.len() > file.length as usize {
             script.ask(FileOp::Truncate { path, length: u64::from(file.length) })?;

@@ -16,7 +16,7 @@ use super::files::{self, Kind};
 use super::frame::{Entry, Frame, Scan, Scanned};
 use super::recover_log::{LogEnd, LogPlan, RecoverLog};
 use super::script::{Script, Stop};
-use super::{Durability, Phase, Purpose, Removal, Store, StoreConfig, StoreEvent};
+use super::{Durability, Phase, Purpose, Removal, Store, StoreEvent};
 use crate::io::{FileOp, FilePath, FileResult};
 use crate::mark;
 use crate::time::Timestamp;
@@ -37,6 +37,10 @@ enum Step {
     Checkpoint,
     /// One of the journal files.
     Journal(usize),
+    /// Which folders nothing read so far speaks of.
+    Frames,
+    /// Whose those folders are, one after the other.
+    Unknown,
     /// What logs there are.
     Plan,
     /// One log.
@@ -57,6 +61,17 @@ pub(super) struct Recovery {
     scanned: u64,
     /// What each journal file holds.
     frames: [Vec<Frame>; 2],
+    /// The turns after the checkpoint.
+    tail: Vec<Frame>,
+    /// Highest generation of a journal file.
+    generation: u64,
+    /// A turn number above all that were read.
+    next_turn: u64,
+    /// The last turn that counts.
+    last: u64,
+    unknown: VecDeque<TopicPartition>,
+    /// Logs found in those folders.
+    found: Vec<(TopicPartition, TopicId)>,
     logs: VecDeque<LogPlan>,
 }
 
@@ -121,11 +136,13 @@ impl Store {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
             }
+            Step::Frames => recovery.find_unknown(self.config.durability)?,
+            Step::Unknown => recovery.read_unknown()?,
             Step::Plan => {
-                let (removals, sequence) = recovery.plan(&self.config)?;
-                self.removals.extend(removals);
-                let (generation, next) = recovery.journal_marks();
-                self.journal.recovered(generation, sequence, next);
+                for removal in recovery.plan() {
+                    self.remove_folder(removal);
+                }
+                self.journal.recovered(recovery.generation, recovery.last, recovery.next_turn);
                 recovery.next_log();
             }
             Step::Log(log) => {
@@ -153,7 +170,7 @@ impl Store {
             self.damaged.insert(id);
             self.events.push_back(StoreEvent::Fault(format!("{}: {reason}", recovered.topic)));
         }
-        let Some(log) = log else {
+        let Some(mut log) = log else {
             // Nothing to append to: what the journal holds for it must not be dropped.
             let lost = entries.iter().any(|entry| matches!(entry, Entry::Append { .. }));
             if lost {
@@ -163,6 +180,7 @@ impl Store {
             return Ok(());
         };
         let (known_end, offline) = (log.log_end, log.offline);
+        log.entry = log.image(log.snapshot, log.leader_epochs.clone()).entry();
         self.folders.insert(log.folder_name.clone(), id);
         self.logs.insert(id, log);
         if changed {
@@ -238,25 +256,20 @@ impl Recovery {
         }
         self.scan = Scan::default();
         self.scanned = 0;
-        self.step = if file == 0 { Step::Journal(1) } else { Step::Plan };
+        self.step = if file == 0 { Step::Journal(1) } else { Step::Frames };
         Ok(())
     }
 
-    /// Highest generation of a journal file, and a turn number above all that were read.
-    fn journal_marks(&self) -> (u64, u64) {
-        let (mut generation, mut sequence) =
-            self.checkpoint.as_ref().map_or((0, 0), |image| (image.generation, image.sequence));
-        for frame in self.frames.iter().flatten() {
-            generation = generation.max(frame.place.generation);
-            sequence = sequence.max(frame.place.sequence);
-        }
-        (generation, sequence.saturating_add(1))
-    }
-
-    /// The turns after the checkpoint, in order, and the last one that counts.
-    fn tail(&self, durability: Durability) -> Result<(Vec<Frame>, u64), Stop> {
+    /// Takes the turns after the checkpoint out of the journal's files, in order, and notes the
+    /// last one that counts.
+    fn take_tail(&mut self, durability: Durability) -> Result<(), Stop> {
         let covered = self.checkpoint.as_ref().map_or(0, |image| image.sequence);
-        let [mut older, mut newer] = self.frames.clone();
+        let generation = self.checkpoint.as_ref().map_or(0, |image| image.generation);
+        let places = || self.frames.iter().flatten().map(|frame| frame.place);
+        self.generation = places().map(|place| place.generation).fold(generation, u64::max);
+        let highest = places().map(|place| place.sequence).fold(covered, u64::max);
+        self.next_turn = highest.saturating_add(1);
+        let [mut older, mut newer] = core::mem::take(&mut self.frames);
         let generation = |frames: &[Frame]| frames.first().map_or(0, |f| f.place.generation);
         if generation(&older) > generation(&newer) {
             core::mem::swap(&mut older, &mut newer);
@@ -288,45 +301,68 @@ impl Recovery {
             last = place.sequence;
             tail.push(frame);
         }
-        Ok((tail, last))
+        (self.tail, self.last) = (tail, last);
+        Ok(())
+    }
+
+    /// Finds the folders of logs that neither the checkpoint knows nor the journal creates.
+    fn find_unknown(&mut self, durability: Durability) -> Result<(), Stop> {
+        self.take_tail(durability)?;
+        let known = self.checkpoint.iter().flat_map(|image| &image.logs);
+        let known = known
+            .map(|log| files::folder(&TopicPartition::new(log.topic.clone(), log.id.partition)));
+        let known: BTreeSet<String> = known.chain(created_folders(&self.tail)).collect();
+        self.unknown = self
+            .names
+            .iter()
+            .filter(|name| !known.contains(*name))
+            .filter_map(|name| files::parse_folder(name))
+            .filter(|topic| !files::JOURNAL.contains(&topic.to_string().as_str()))
+            .collect();
+        self.step = Step::Unknown;
+        Ok(())
+    }
+
+    /// Reads whose folder the next unknown one is.
+    fn read_unknown(&mut self) -> Result<(), Stop> {
+        let Some(topic) = self.unknown.front().cloned() else {
+            self.step = Step::Plan;
+            return Ok(());
+        };
+        let path = files::in_folder(&topic.to_string(), files::PARTITION_METADATA);
+        let text = self.script.run(|script| script.read(&path, 0, METADATA_BYTES_MAX))?;
+        if let Some(id) = files::parse_partition_metadata(&text) {
+            self.found.push((topic, id));
+        }
+        self.unknown.pop_front();
+        Ok(())
     }
 
     /// Finds out which logs there are and what the journal holds for each. Returns the folders to
-    /// be removed, and the last turn that counts.
-    fn plan(&mut self, config: &StoreConfig) -> Result<(Vec<Removal>, u64), Stop> {
-        let image = self.checkpoint.clone().unwrap_or_default();
+    /// be removed.
+    fn plan(&mut self) -> Vec<Removal> {
+        let image = self.checkpoint.take().unwrap_or_default();
         let mut plans: BTreeMap<PartitionId, LogPlan> = BTreeMap::new();
         for log in image.logs {
             plans.insert(log.id, LogPlan::checkpointed(log));
         }
         let mut known: BTreeMap<String, TopicId> =
             plans.values().map(|plan| (files::folder(&plan.topic), plan.id.topic_id)).collect();
-        let unknown = self.unknown_folders(&known)?;
-        let (frames, last) = self.tail(config.durability)?;
-        let mut gone: BTreeSet<(TopicId, String)> = image.removed.into_iter().collect();
-        // A folder that a log created since the checkpoint goes to is wiped for it, whatever the
-        // removal of an earlier log of that name has left.
-        let created: BTreeSet<String> = frames
-            .iter()
-            .flat_map(|frame| &frame.entries)
-            .filter_map(|entry| match entry {
-                Entry::Create { id, topic, .. } => {
-                    Some(files::folder(&TopicPartition::new(topic.clone(), id.partition)))
-                }
-                _ => None,
-            })
-            .collect();
-        for (topic, topic_id) in unknown {
+        let mut gone: BTreeMap<String, BTreeSet<TopicId>> = BTreeMap::new();
+        for (topic_id, folder) in image.removed {
+            gone.entry(folder).or_default().insert(topic_id);
+        }
+        for (topic, topic_id) in core::mem::take(&mut self.found) {
             let id = PartitionId { topic_id, partition: topic.partition };
-            let folder = files::folder(&topic);
-            if !created.contains(&folder) && !gone.contains(&(topic_id, folder)) {
+            let removed = gone.get(&files::folder(&topic));
+            if !removed.is_some_and(|ids| ids.contains(&topic_id)) {
                 plans.insert(id, LogPlan::found(id, topic));
             }
         }
-        if !frames.is_empty() {
+        if !self.tail.is_empty() {
             mark!(RecoveryReplayed);
         }
-        for entry in frames.into_iter().flat_map(|frame| frame.entries) {
+        for entry in core::mem::take(&mut self.tail).into_iter().flat_map(|frame| frame.entries) {
             let id = entry.id();
             match entry {
                 Entry::Create { topic, segment_bytes, .. } => {
@@ -334,7 +370,7 @@ impl Recovery {
                     // Recreated under the same name: what the folder holds is wiped either way, and
                     // the older log is gone, also when the turn that was to delete it failed.
                     let folder = files::folder(&topic);
-                    gone.retain(|(_, other)| *other != folder);
+                    gone.remove(&folder);
                     if let Some(older) = known.insert(folder, id.topic_id)
                         && older != id.topic_id
                     {
@@ -344,7 +380,8 @@ impl Recovery {
                 }
                 Entry::Delete { .. } => {
                     if let Some(plan) = plans.remove(&id) {
-                        gone.insert((id.topic_id, files::folder(&plan.topic)));
+                        let folder = files::folder(&plan.topic);
+                        gone.entry(folder).or_default().insert(id.topic_id);
                     }
                 }
                 entry => {
@@ -357,33 +394,10 @@ impl Recovery {
         let mut logs: Vec<LogPlan> = plans.into_values().collect();
         logs.sort_by_key(|plan| (rank(&plan.topic), plan.topic.clone(), plan.id));
         self.logs = logs.into();
-        let removals = gone.into_iter().map(|(id, folder)| Removal::folder(id, folder)).collect();
-        Ok((removals, last))
-    }
-
-    /// Folders of logs that the checkpoint does not know, with their topic ids.
-    fn unknown_folders(
-        &mut self,
-        known: &BTreeMap<String, TopicId>,
-    ) -> Result<Vec<(TopicPartition, TopicId)>, Stop> {
-        let names: Vec<TopicPartition> = self
-            .names
-            .iter()
-            .filter(|name| !known.contains_key(*name))
-            .filter_map(|name| files::parse_folder(name))
-            .filter(|topic| !files::JOURNAL.contains(&topic.to_string().as_str()))
-            .collect();
-        self.script.run(|script| {
-            let mut found = Vec::new();
-            for topic in &names {
-                let path = files::in_folder(&topic.to_string(), files::PARTITION_METADATA);
-                let text = script.read_all(&path, METADATA_BYTES_MAX)?;
-                if let Some(id) = text.and_then(|text| files::parse_partition_metadata(&text)) {
-                    found.push((topic.clone(), id));
-                }
-            }
-            Ok(found)
-        })
+        let removals = gone.into_iter().flat_map(|(folder, ids)| {
+            ids.into_iter().map(move |id| Removal::folder(id, folder.clone()))
+        });
+        removals.collect()
     }
 
     fn next_log(&mut self) {
@@ -392,6 +406,17 @@ impl Recovery {
             None => Step::Allocate,
         };
     }
+}
+
+/// The folders of logs that are created in these turns. Each is wiped for its log, whatever an
+/// earlier one of that name has left.
+fn created_folders(frames: &[Frame]) -> impl Iterator<Item = String> {
+    frames.iter().flat_map(|frame| &frame.entries).filter_map(|entry| match entry {
+        Entry::Create { id, topic, .. } => {
+            Some(files::folder(&TopicPartition::new(topic.clone(), id.partition)))
+        }
+        _ => None,
+    })
 }
 
 /// The metadata log first, then the coordinators' logs.

@@ -28,6 +28,8 @@ const TXN_ENTRY: usize = 34;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct IndexFile {
     pub(super) bytes: Vec<u8>,
+    /// Of all the bytes.
+    crc: u32,
     /// Bytes that a sync covered.
     pub(super) durable: usize,
 }
@@ -35,15 +37,17 @@ pub(super) struct IndexFile {
 impl IndexFile {
     /// As read from disk.
     pub(super) fn read(bytes: &[u8]) -> Self {
-        Self { bytes: bytes.to_vec(), durable: bytes.len() }
+        Self { bytes: bytes.to_vec(), crc: crc32c::crc32c(bytes), durable: bytes.len() }
     }
 
     /// Length and CRC-32C, for the checkpoint.
     pub(super) fn image(&self) -> FileImage {
-        FileImage {
-            length: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX),
-            crc: crc32c::crc32c(&self.bytes),
-        }
+        FileImage { length: u32::try_from(self.bytes.len()).unwrap_or(u32::MAX), crc: self.crc }
+    }
+
+    fn put(&mut self, entry: &[u8]) {
+        self.bytes.put_slice(entry);
+        self.crc = crc32c::crc32c_append(self.crc, entry);
     }
 }
 
@@ -146,8 +150,11 @@ impl Segment {
         // As LogSegment.append: bytes count from the start of the batch indexed last.
         let since = position - self.last_indexed_position();
         if since > u64::from(interval) {
-            self.index.bytes.put_i32(self.relative(last_offset));
-            self.index.bytes.put_i32(i32::try_from(position).unwrap_or(i32::MAX));
+            let mut entry = [0; INDEX_ENTRY];
+            let mut out = &mut entry[..];
+            out.put_i32(self.relative(last_offset));
+            out.put_i32(i32::try_from(position).unwrap_or(i32::MAX));
+            self.index.put(&entry);
             self.index_time();
         }
         self.size = self.size.saturating_add(size);
@@ -160,8 +167,11 @@ impl Segment {
         if self.max_timestamp_offset >= 0
             && last.is_none_or(|(timestamp, _)| self.max_timestamp > timestamp)
         {
-            self.time.bytes.put_i64(self.max_timestamp);
-            self.time.bytes.put_i32(self.relative(self.max_timestamp_offset));
+            let mut entry = [0; TIME_ENTRY];
+            let mut out = &mut entry[..];
+            out.put_i64(self.max_timestamp);
+            out.put_i32(self.relative(self.max_timestamp_offset));
+            self.time.put(&entry);
         }
     }
 
@@ -171,11 +181,13 @@ impl Segment {
         if self.aborted().last().is_some_and(|last| last.last_offset >= aborted.last_offset) {
             return false;
         }
-        self.txn.bytes.put_i16(0);
-        self.txn.bytes.put_i64(aborted.producer_id);
-        self.txn.bytes.put_i64(aborted.first_offset);
-        self.txn.bytes.put_i64(aborted.last_offset);
-        self.txn.bytes.put_i64(aborted.last_stable_offset);
+        let mut entry = [0; TXN_ENTRY];
+        let mut out = &mut entry[2..];
+        out.put_i64(aborted.producer_id);
+        out.put_i64(aborted.first_offset);
+        out.put_i64(aborted.last_offset);
+        out.put_i64(aborted.last_stable_offset);
+        self.txn.put(&entry);
         true
     }
 

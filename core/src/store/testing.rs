@@ -172,6 +172,11 @@ impl FakeDisk {
                 self.sync_folder(folder.as_str());
                 Ok(FileOutcome::Done)
             }
+            FileOp::SyncAll { files, folders } => {
+                files.iter().for_each(|path| self.sync(path.as_str()));
+                folders.iter().for_each(|folder| self.sync_folder(folder.as_str()));
+                Ok(FileOutcome::Done)
+            }
             FileOp::Truncate { path, length } | FileOp::Allocate { path, length } => {
                 self.change(path.as_str(), Change::Length(*length as usize));
                 Ok(FileOutcome::Done)

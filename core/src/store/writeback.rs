@@ -56,28 +56,16 @@ impl Store {
             return;
         }
         let is_there = matches!(log.folder, Folder::Present { .. });
-        let hurried = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.waits());
+        let hurried = self.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.waits_for(id));
         if is_there && !hurried && log.unwritten_bytes < self.config.write_behind_bytes {
-            if log.unwritten > 0 {
-                self.gathering.insert(id);
-            }
             return;
         }
         log.queued = true;
-        self.gathering.remove(&id);
         self.to_write.push_back(id);
-    }
-
-    /// Puts every log in line that has anything to write.
-    pub(super) fn write_all(&mut self) {
-        for id in core::mem::take(&mut self.gathering) {
-            self.write_now(id);
-        }
     }
 
     /// Puts a log in line for writing, however little it has.
     pub(super) fn write_now(&mut self, id: PartitionId) {
-        self.gathering.remove(&id);
         if let Some(log) = self.logs.get_mut(&id)
             && !log.queued
         {
@@ -113,13 +101,10 @@ impl Store {
             let Some(id) = self.to_write.pop_front() else { return };
             let Some(log) = self.logs.get_mut(&id) else { continue };
             log.queued = false;
-            // A deleted log may have left a folder of the same name; it goes first.
-            let occupied = |removal: &Removal| {
-                removal.folder.as_ref().is_some_and(|(_, folder)| *folder == log.folder_name)
-            };
-            if log.folder == Folder::Absent && self.removals.iter().any(occupied) {
-                log.queued = true;
-                self.to_write.push_back(id);
+            let occupied = self.removing_folders.contains_key(&log.folder_name);
+            if log.folder == Folder::Absent && occupied {
+                // A deleted log may have left a folder of the same name; it goes first, and its
+                // end puts this log in line again.
                 continue;
             }
             if log.busy {
@@ -153,8 +138,18 @@ impl Store {
                 self.retry_later(now, error);
             }
         }
+        self.segment_written(id);
         self.want_write(id);
         self.evict();
+    }
+
+    /// Puts a deleted log's folder in line to be removed.
+    pub(super) fn remove_folder(&mut self, removal: Removal) {
+        if let Some((_, folder)) = &removal.folder {
+            let count = self.removing_folders.entry(folder.clone()).or_default();
+            *count = count.saturating_add(1);
+        }
+        self.removals.push_back(removal);
     }
 
     /// A removal has ended.
@@ -162,9 +157,26 @@ impl Store {
         self.removing = false;
         match *result {
             Ok(_) => {
-                self.removals.pop_front();
+                let removal = self.removals.pop_front();
+                if let Some((_, folder)) = removal.and_then(|removal| removal.folder) {
+                    self.folder_removed(&folder);
+                }
             }
             Err(error) => self.retry_later(now, error),
+        }
+    }
+
+    /// A log of that name that waited for it may have its folder now.
+    fn folder_removed(&mut self, folder: &str) {
+        if let Some(count) = self.removing_folders.get_mut(folder) {
+            *count -= 1;
+            if *count > 0 {
+                return;
+            }
+        }
+        self.removing_folders.remove(folder);
+        if let Some(&id) = self.folders.get(folder) {
+            self.write_now(id);
         }
     }
 }

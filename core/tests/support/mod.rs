@@ -72,7 +72,10 @@ impl Files {
                 let prefix = format!("{folder}/");
                 self.0.retain(|path, _| !path.starts_with(&prefix));
             }
-            FileOp::Sync { .. } | FileOp::SyncFolder { .. } | FileOp::CreateFolder { .. } => {}
+            FileOp::Sync { .. }
+            | FileOp::SyncFolder { .. }
+            | FileOp::SyncAll { .. }
+            | FileOp::CreateFolder { .. } => {}
         }
         Ok(FileOutcome::Done)
     }

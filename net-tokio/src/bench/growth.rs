@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::link::{Link, LinkError};
+use super::paced::Paced;
 use super::produce::{Source, in_turn};
 use super::sample::Sample;
 use super::setup::{create_topic, init_producer};
@@ -13,6 +14,8 @@ use super::workload::{Run, beside};
 const LOAD: Load = Load { records: 1, record_bytes: 100 };
 /// Requests in flight.
 const IN_FLIGHT: usize = 5;
+/// Requests of the paced producer in a second.
+const PACE_PER_SECOND: u32 = 200;
 /// The first producer id that is made up; brokers take ids they have not given out.
 const FIRST_PRODUCER_ID: i64 = 1_000_000_000;
 
@@ -25,6 +28,9 @@ pub(super) enum Growth {
     Producers(i32),
     /// So many connections, a request in flight each.
     Connections(i32),
+    /// So many partitions are written once; then a paced producer sees what their checkpoint, or
+    /// whatever the broker does for them in the background, costs others.
+    PacedBehind(i32),
 }
 
 impl Growth {
@@ -33,23 +39,37 @@ impl Growth {
             Self::Partitions(count) => partitions(run, count),
             Self::Producers(count) => producers(run, count),
             Self::Connections(count) => connections(run, count),
+            Self::PacedBehind(count) => paced_behind(run, count),
         }
     }
 }
 
 fn partitions(run: &mut Run<'_>, count: i32) -> Result<Sample, LinkError> {
+    let (mut link, mut templates, mut sources) = prepare(run, count)?;
+    measure(run, &mut link, &mut templates, &mut sources)
+}
+
+fn paced_behind(run: &mut Run<'_>, count: i32) -> Result<Sample, LinkError> {
+    let (mut link, mut templates, mut sources) = prepare(run, count)?;
+    let all = sources.len();
+    in_turn(&mut link, &mut templates, &mut sources, IN_FLIGHT, |sent| sent >= all)?;
+    Paced::Produce { per_second: PACE_PER_SECOND }.run(run)
+}
+
+/// So many partitions, and what is to be sent to each.
+fn prepare(run: &mut Run<'_>, count: i32) -> Result<(Link, Vec<Template>, Vec<Source>), LinkError> {
     let (topic, is_new) = run.shared_name(&format!("partitions-{count}"));
     let mut link = Link::connect(&run.address)?;
     if is_new {
         create_topic(&run.address, &topic, count)?;
     }
     let identity = init_producer(&mut link, None)?;
-    let mut templates = (0..count)
+    let templates = (0..count)
         .map(|partition| Template::new(&topic, &[partition], LOAD, None))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut sources: Vec<_> =
+    let sources =
         (0..templates.len()).map(|template| Source { template, identity, sequence: 0 }).collect();
-    measure(run, &mut link, &mut templates, &mut sources)
+    Ok((link, templates, sources))
 }
 
 fn producers(run: &Run<'_>, count: i32) -> Result<Sample, LinkError> {

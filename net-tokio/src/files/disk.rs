@@ -13,6 +13,7 @@ use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult};
 
 use super::Files;
 use super::handles::Handles;
+use super::sync_all::FileSystem;
 
 /// The file in a data directory that says, by the system's lock on it, that a broker is using it.
 const LOCK_FILE: &str = ".lock";
@@ -70,13 +71,15 @@ impl DataDir {
 pub struct DiskFiles {
     dir: DataDir,
     handles: Handles,
+    file_system: FileSystem,
 }
 
 impl DiskFiles {
     /// Operations below `dir`, which stays locked as long as this value lives.
     #[must_use]
     pub fn new(dir: DataDir) -> Self {
-        Self { dir, handles: Handles::default() }
+        let file_system = FileSystem::of(&dir.root);
+        Self { dir, handles: Handles::default(), file_system }
     }
 
     /// The place of a path on the disk. Refuses one that would leave the data directory; the core
@@ -185,6 +188,14 @@ impl DiskFiles {
             FileOp::SyncFolder { folder } => {
                 File::open(self.place(folder.as_str())?)?.sync_all()?;
             }
+            FileOp::SyncAll { files, folders } => {
+                let places: Vec<PathBuf> = files
+                    .iter()
+                    .chain(folders)
+                    .map(|path| self.place(path.as_str()))
+                    .collect::<io::Result<_>>()?;
+                self.file_system.sync(&places)?;
+            }
             FileOp::Truncate { path, length } => self.file(path, false)?.set_len(*length)?,
             FileOp::Allocate { path, length } => self.allocate(path, *length)?,
             FileOp::Rename { source, target } => self.rename(source, target)?,
@@ -265,6 +276,9 @@ fn describe(op: &FileOp) -> String {
         }
         FileOp::Sync { path } => format!("sync {path}"),
         FileOp::SyncFolder { folder } => format!("sync folder {folder}"),
+        FileOp::SyncAll { files, folders } => {
+            format!("sync {} files and {} folders", files.len(), folders.len())
+        }
         FileOp::Truncate { path, length } => format!("truncate {path} to {length}"),
         FileOp::Allocate { path, length } => format!("allocate {length} for {path}"),
         FileOp::Rename { source, target } => format!("rename {source} to {target}"),

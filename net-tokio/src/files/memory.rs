@@ -175,6 +175,17 @@ impl State {
             }
             FileOp::Sync { path } => self.find(path.as_str())?.sync(),
             FileOp::SyncFolder { folder } => self.sync_folder(folder.as_str()),
+            FileOp::SyncAll { files, folders } => {
+                for path in files {
+                    // One that is absent is no error.
+                    if let Ok(contents) = self.find(path.as_str()) {
+                        contents.sync();
+                    }
+                }
+                for folder in folders {
+                    self.sync_folder(folder.as_str());
+                }
+            }
             FileOp::Truncate { path, length } => {
                 let length = place(length)?;
                 self.find(path.as_str())?.change(Change::Resize { length });

@@ -3,6 +3,7 @@
 mod disk;
 mod handles;
 mod memory;
+mod sync_all;
 
 use std::time::Duration;
 

@@ -167,6 +167,8 @@ labels! {
     ConfirmDelayed: Fault = "cluster.confirm.delayed",
     /// How long.
     ConfirmFate: Detail = "cluster.confirm.fate",
+    /// Which files of a failed sync of many were synced.
+    PartialSync: Detail = "disk.sync.partial",
 }
 
 impl Label {

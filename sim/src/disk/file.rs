@@ -1,6 +1,6 @@
 //! One simulated file: what the page cache shows, what the platter holds, and the sectors between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::choices::{Choices, Label};
 
@@ -16,6 +16,14 @@ pub(super) struct Contents {
     durable: Vec<u8>,
     /// Sectors that were written since the last sync.
     dirty: BTreeSet<u32>,
+}
+
+/// The sectors that a sync is to write, as they were when it was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Unsynced {
+    /// Its new length, when that is not durable.
+    length: Option<usize>,
+    sectors: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Contents {
@@ -67,6 +75,38 @@ impl Contents {
             self.durable[from..to].copy_from_slice(&self.cached[from..to]);
         }
         self.dirty.clear();
+    }
+
+    /// What a sync would write now.
+    pub(super) fn unsynced(&self) -> Unsynced {
+        let sectors = self.dirty.iter().map(|&sector| (sector, self.sector(sector).to_vec()));
+        let length = self.cached.len();
+        let length = (length != self.durable.len()).then_some(length);
+        Unsynced { length, sectors: sectors.collect() }
+    }
+
+    fn sector(&self, sector: u32) -> &[u8] {
+        let from = (sector as usize * SECTOR).min(self.cached.len());
+        &self.cached[from..(from + SECTOR).min(self.cached.len())]
+    }
+
+    /// Makes durable what was unsynced at a moment; what changed since stays to be synced.
+    pub(super) fn sync_as_of(&mut self, then: &Unsynced) {
+        if let Some(length) = then.length {
+            self.durable.resize(length, 0);
+        }
+        for (&sector, bytes) in &then.sectors {
+            if !self.dirty.contains(&sector) {
+                continue;
+            }
+            let from = sector as usize * SECTOR;
+            if let Some(place) = self.durable.get_mut(from..from + bytes.len()) {
+                place.copy_from_slice(bytes);
+            }
+            if self.sector(sector) == bytes {
+                self.dirty.remove(&sector);
+            }
+        }
     }
 
     /// A failed sync: nothing became durable, and the pages look clean, so that no later sync

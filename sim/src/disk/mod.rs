@@ -6,10 +6,12 @@
 //!   keeps or drops each.
 //! * After a failed sync the data is gone although the page looks clean.
 //! * Operations of one lane end in order; each takes a drawn time.
+//! * A sync in its own lane covers what was there when it was asked for, and nothing later.
 
 mod doctor;
 mod file;
 mod names;
+mod sync;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,6 +20,7 @@ use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lan
 
 use self::file::Contents;
 use self::names::{Inode, NameChange, Names};
+use self::sync::{AsOf, is_sync};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
 
 /// A fault that a scenario pins to an operation.
@@ -29,6 +32,15 @@ pub enum DiskFault {
     NoSpace,
 }
 
+/// An operation in its lane.
+#[derive(Clone, Debug)]
+struct Waiting {
+    ticket: Ticket,
+    op: FileOp,
+    /// What a sync covers.
+    as_of: AsOf,
+}
+
 /// A disk.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk {
@@ -36,9 +48,11 @@ pub struct SimDisk {
     next_inode: u32,
     cached: Names,
     durable: Names,
-    changes: Vec<NameChange>,
-    lanes: [VecDeque<(Ticket, FileOp)>; 2],
-    busy_until: [u64; 2],
+    /// Not durable yet, each with its number.
+    changes: Vec<(u64, NameChange)>,
+    next_change: u64,
+    lanes: [VecDeque<Waiting>; 3],
+    busy_until: [u64; 3],
     full_until_us: u64,
     pinned: Option<(Ticket, DiskFault)>,
     /// Says that a write was synced, and it was not: no broker can be right on it.
@@ -56,6 +70,7 @@ pub fn op_name(op: &FileOp) -> &'static str {
         FileOp::Write { .. } => "Write",
         FileOp::Sync { .. } => "Sync",
         FileOp::SyncFolder { .. } => "SyncFolder",
+        FileOp::SyncAll { .. } => "SyncAll",
         FileOp::Truncate { .. } => "Truncate",
         FileOp::Allocate { .. } => "Allocate",
         FileOp::Rename { .. } => "Rename",
@@ -65,10 +80,11 @@ pub fn op_name(op: &FileOp) -> &'static str {
     }
 }
 
-/// The path an operation is about.
+/// The path an operation is about; "" when it is about many.
 #[must_use]
-pub fn op_path(op: &FileOp) -> &FilePath {
-    match op {
+pub fn op_path(op: &FileOp) -> &str {
+    let path = match op {
+        FileOp::SyncAll { .. } => return "",
         FileOp::List { folder }
         | FileOp::SyncFolder { folder }
         | FileOp::CreateFolder { folder }
@@ -81,13 +97,15 @@ pub fn op_path(op: &FileOp) -> &FilePath {
         | FileOp::Allocate { path, .. }
         | FileOp::Remove { path } => path,
         FileOp::Rename { source, .. } => source,
-    }
+    };
+    path.as_str()
 }
 
 const fn lane_index(lane: Lane) -> usize {
     match lane {
         Lane::Journal => 0,
         Lane::Data => 1,
+        Lane::Sync => 2,
     }
 }
 
@@ -102,10 +120,7 @@ impl SimDisk {
         choices: &mut Source,
     ) -> (Lane, u64) {
         let lane = op.lane();
-        let syncs = matches!(
-            op,
-            FileOp::Write { sync: true, .. } | FileOp::Sync { .. } | FileOp::SyncFolder { .. }
-        );
+        let syncs = is_sync(&op) || matches!(op, FileOp::Write { sync: true, .. });
         let mut took = if syncs {
             choices.between(Label::DiskLatency, 200, 3_000)
         } else {
@@ -117,7 +132,8 @@ impl SimDisk {
         let index = lane_index(lane);
         let end = self.busy_until[index].max(now_us) + took;
         self.busy_until[index] = end;
-        self.lanes[index].push_back((ticket, op));
+        let as_of = self.as_of(&op);
+        self.lanes[index].push_back(Waiting { ticket, op, as_of });
         (lane, end)
     }
 
@@ -129,9 +145,9 @@ impl SimDisk {
         profile: &Profile,
         choices: &mut Source,
     ) -> Option<(Ticket, FileOp, FileResult)> {
-        let (ticket, op) = self.lanes[lane_index(lane)].pop_front()?;
+        let Waiting { ticket, op, as_of } = self.lanes[lane_index(lane)].pop_front()?;
         let pinned = self.pinned.take_if(|(pinned, _)| *pinned == ticket).map(|(_, fault)| fault);
-        let result = self.perform(now_us, &op, pinned, profile, choices);
+        let result = self.perform(now_us, &op, as_of, pinned, profile, choices);
         Some((ticket, op, result))
     }
 
@@ -154,25 +170,24 @@ impl SimDisk {
     /// the choices. Of each lane the first operation may have been under way.
     pub fn crash(&mut self, choices: &mut Source) {
         for index in 0..self.lanes.len() {
-            if let Some((_, op)) = self.lanes[index].pop_front() {
+            if let Some(Waiting { op, .. }) = self.lanes[index].pop_front() {
                 if let FileOp::Write { path, position, data, .. } = op {
                     if self.cached.files.contains_key(&path)
                         && choices.below(Label::PartialWrite, 2) == 1
                     {
                         self.write(&path, position, &data, usize::MAX);
                     }
-                } else if !matches!(op, FileOp::Sync { .. } | FileOp::SyncFolder { .. })
-                    && choices.below(Label::PartialWrite, 2) == 1
-                {
+                } else if !is_sync(&op) && choices.below(Label::PartialWrite, 2) == 1 {
                     // Its effect is in the cache, and as lost as everything else there.
-                    let _ = self.perform(0, &op, None, &Profile::dull(), choices);
+                    let _ = self.perform(0, &op, AsOf::default(), None, &Profile::dull(), choices);
                 }
             }
             self.lanes[index].clear();
             self.busy_until[index] = 0;
         }
         self.pinned = None;
-        let changes = core::mem::take(&mut self.changes);
+        let changes: Vec<NameChange> =
+            core::mem::take(&mut self.changes).into_iter().map(|(_, change)| change).collect();
         self.durable.crash(&changes, choices);
         let durable = &self.durable;
         let orphans: Vec<FilePath> = durable
@@ -305,7 +320,7 @@ impl SimDisk {
 
     fn forget_unnamed(&mut self) {
         // A creation that is not durable may still come true without the removal that followed.
-        let created = self.changes.iter().filter_map(|change| match change {
+        let created = self.changes.iter().filter_map(|(_, change)| match change {
             NameChange::Create { inode, .. } => Some(inode),
             _ => None,
         });
@@ -317,7 +332,8 @@ impl SimDisk {
 
     fn change(&mut self, change: NameChange) {
         self.cached.apply(&change);
-        self.changes.push(change);
+        self.changes.push((self.next_change, change));
+        self.next_change += 1;
     }
 
     fn create(&mut self, path: &FilePath) -> Result<Inode, FileError> {
@@ -365,9 +381,7 @@ impl SimDisk {
         }
         let fails = match op {
             FileOp::Read { .. } => Some((Label::ReadFails, Fault::ReadFails)),
-            FileOp::Sync { .. } | FileOp::SyncFolder { .. } => {
-                Some((Label::SyncFails, Fault::SyncFails))
-            }
+            op if is_sync(op) => Some((Label::SyncFails, Fault::SyncFails)),
             FileOp::Write { .. } | FileOp::Truncate { .. } | FileOp::Rename { .. } => {
                 Some((Label::WriteFails, Fault::WriteFails))
             }
@@ -398,12 +412,13 @@ impl SimDisk {
         &mut self,
         now_us: u64,
         op: &FileOp,
+        as_of: AsOf,
         pinned: Option<DiskFault>,
         profile: &Profile,
         choices: &mut Source,
     ) -> FileResult {
         if let Some(error) = self.fault(now_us, op, pinned, profile, choices) {
-            self.fail(op, choices);
+            self.fail(op, &as_of, choices);
             return Err(error);
         }
         match op {
@@ -430,8 +445,9 @@ impl SimDisk {
                     }
                 }
             }
-            FileOp::Sync { path } => self.contents(path)?.sync(),
-            FileOp::SyncFolder { folder } => self.sync_folder(folder),
+            FileOp::Sync { .. } | FileOp::SyncFolder { .. } | FileOp::SyncAll { .. } => {
+                self.sync(op, as_of)?;
+            }
             FileOp::Truncate { path, length } => {
                 self.contents(path)?.set_len(*length as usize);
             }
@@ -467,7 +483,7 @@ impl SimDisk {
     }
 
     /// What a failed operation leaves behind: some of a write, and the loss of a sync.
-    fn fail(&mut self, op: &FileOp, choices: &mut Source) {
+    fn fail(&mut self, op: &FileOp, as_of: &AsOf, choices: &mut Source) {
         match op {
             FileOp::Write { path, position, data, .. } => {
                 let whole: usize = data.iter().map(Bytes::len).sum();
@@ -478,30 +494,8 @@ impl SimDisk {
                     self.write(path, *position, data, (whole * quarters / 4).min(room));
                 }
             }
-            FileOp::Sync { path } => {
-                if let Ok(contents) = self.contents(path) {
-                    contents.fail_sync();
-                }
-            }
+            FileOp::Sync { .. } | FileOp::SyncAll { .. } => self.fail_sync(as_of, choices),
             _ => {}
-        }
-    }
-
-    fn sync_folder(&mut self, folder: &FilePath) {
-        // The entries of a folder made anew are those of the new one: its removal, if it is still
-        // to be made durable, comes before them, or it would take them along later.
-        let made_anew = self.changes.iter().any(|change| change.removes(folder));
-        let durable = &mut self.durable;
-        let waiting = self.changes.len();
-        self.changes.retain(|change| {
-            let synced = change.is_in(folder) || (made_anew && change.is_of(folder));
-            if synced {
-                durable.apply(change);
-            }
-            !synced
-        });
-        if self.changes.len() < waiting {
-            self.forget_unnamed();
         }
     }
 

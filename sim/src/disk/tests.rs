@@ -8,7 +8,8 @@ fn write(path: &str, position: u64, data: &[u8], sync: bool) -> FileOp {
 }
 
 fn run(disk: &mut SimDisk, op: FileOp) -> FileResult {
-    disk.perform(0, &op, None, &Profile::dull(), &mut Source::dull())
+    let as_of = disk.as_of(&op);
+    disk.perform(0, &op, as_of, None, &Profile::dull(), &mut Source::dull())
 }
 
 fn read(disk: &mut SimDisk, path: &str) -> Option<Vec<u8>> {
@@ -70,12 +71,61 @@ fn after_a_failed_sync_the_data_is_gone_though_the_page_looked_clean() {
     run(&mut disk, write("a", 0, b"new", false)).expect("a disk without faults writes");
     let sync = FileOp::Sync { path: "a".into() };
     let pinned = Some(DiskFault::Io);
-    let failed = disk.perform(0, &sync, pinned, &Profile::dull(), &mut Source::dull());
+    let as_of = disk.as_of(&sync);
+    let failed = disk.perform(0, &sync, as_of, pinned, &Profile::dull(), &mut Source::dull());
     assert_eq!(failed, Err(FileError::Io));
     assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"new"[..]));
     run(&mut disk, FileOp::Sync { path: "a".into() }).expect("the second sync has nothing to do");
     disk.crash(&mut Source::dull());
     assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"old"[..]));
+}
+
+/// A disk with two files in a folder, nothing of it synced, and a sync of all under way.
+fn sync_under_way() -> SimDisk {
+    let mut disk = SimDisk::default();
+    run(&mut disk, FileOp::CreateFolder { folder: "t-0".into() }).expect("creates");
+    run(&mut disk, write("t-0/a", 0, b"then", false)).expect("writes");
+    run(&mut disk, write("t-0/b", 0, b"then", false)).expect("writes");
+    let files = vec!["t-0/a".into(), "t-0/b".into(), "t-0/absent".into()];
+    let sync = FileOp::SyncAll { files, folders: vec!["t-0".into(), "".into()] };
+    disk.submit(0, Ticket(1), sync, &Profile::dull(), &mut Source::dull());
+    disk
+}
+
+#[test]
+fn a_sync_of_many_covers_what_was_there_when_it_was_asked_for() {
+    let mut disk = sync_under_way();
+    run(&mut disk, write("t-0/a", 2, b"at, and more", false)).expect("writes");
+    run(&mut disk, write("t-0/new", 0, b"x", false)).expect("writes");
+    let done = disk.complete(9, Lane::Sync, &Profile::dull(), &mut Source::dull());
+    assert_eq!(done.expect("it was under way").2, Ok(FileOutcome::Done));
+    assert_eq!(read(&mut disk, "t-0/a").as_deref(), Some(&b"that, and more"[..]));
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "t-0/a").as_deref(), Some(&b"then"[..]));
+    assert_eq!(read(&mut disk, "t-0/b").as_deref(), Some(&b"then"[..]));
+    assert_eq!(read(&mut disk, "t-0/new"), None);
+}
+
+#[test]
+fn of_a_failed_sync_of_many_some_files_are_synced_and_the_others_never_will_be() {
+    let (mut only_a, mut only_b) = (false, false);
+    for seed in 0..50 {
+        let mut disk = sync_under_way();
+        disk.pin(Ticket(1), DiskFault::Io);
+        let choices = &mut Source::seeded(seed);
+        let (_, sync, result) =
+            disk.complete(9, Lane::Sync, &Profile::dull(), choices).expect("it was under way");
+        assert_eq!(result, Err(FileError::Io));
+        run(&mut disk, FileOp::SyncFolder { folder: "".into() }).expect("syncs");
+        run(&mut disk, FileOp::SyncFolder { folder: "t-0".into() }).expect("syncs");
+        run(&mut disk, sync).expect("the second sync has nothing to do");
+        disk.crash(choices);
+        let left = |disk: &mut SimDisk, path| read(disk, path).is_some_and(|b| b == b"then");
+        let (a, b) = (left(&mut disk, "t-0/a"), left(&mut disk, "t-0/b"));
+        only_a |= a && !b;
+        only_b |= b && !a;
+    }
+    assert!(only_a && only_b);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use verdict_core::clean::JobDone;
 use verdict_core::cluster::{ClusterInput, ClusterOutput};
 use verdict_core::config::BrokerConfig;
-use verdict_core::io::{ConnId, FileOp, FilePath, Input, Lane, Output, RequestId, Ticket};
+use verdict_core::io::{ConnId, FileOp, Input, Lane, Output, RequestId, Ticket};
 use verdict_core::marks::Mark;
 use verdict_core::node::Node;
 use verdict_core::time::{Now, Timestamp};
@@ -552,8 +552,8 @@ impl Broker {
         } else {
             0
         };
-        let (name, path): (_, &FilePath) = (op_name(&op), op_path(&op));
-        let path_hash = hash_bytes(path.as_str().as_bytes());
+        let (name, path) = (op_name(&op), op_path(&op).to_owned());
+        let path_hash = hash_bytes(path.as_bytes());
         env.trace.event(
             env.now_us,
             What::Output,
@@ -567,7 +567,7 @@ impl Broker {
             };
             self.say(env, || format!("{name} {path} {size}"));
         }
-        let pinned = env.pins.disk(name, path.as_str());
+        let pinned = env.pins.disk(name, &path);
         match pinned {
             Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
             Some(Act::Tear(frames, _)) => tear(&mut op, frames),

@@ -12,7 +12,8 @@ use crate::group::{GroupCoordinator, GroupError, GroupId, GroupState, Phase};
 use crate::time::Now;
 
 impl Classic {
-    /// The group that a record describes: Stable when it has members, else Empty.
+    /// The group that a record describes: Stable when it has members, else Empty. Members without
+    /// a leader are to join again.
     pub(in crate::group) fn from_record(record: GroupMetadata) -> Self {
         let protocol_type = Some(record.protocol_type).filter(|one| !one.is_empty());
         let mut group = Self {
@@ -20,7 +21,6 @@ impl Classic {
             state_since_ms: Some(record.state_timestamp_ms).filter(|at| *at != -1),
             generation: record.generation,
             protocol: record.protocol.clone(),
-            leader: record.leader,
             ..Self::default()
         };
         for member in record.members {
@@ -41,6 +41,7 @@ impl Classic {
             let kind = protocol_type.clone().unwrap_or_else(|| "".into());
             group.insert(member.id, &kind, loaded);
         }
+        group.leader = record.leader;
         group.protocol_type = protocol_type;
         group.read_subscriptions();
         group
@@ -50,8 +51,16 @@ impl Classic {
         for id in self.members.keys().cloned().collect::<Vec<MemberId>>() {
             self.refresh_session(turn, &id);
         }
-        if self.members.len() > turn.config.members_max {
+        let is_led = self.members.is_empty() || self.leader.is_some();
+        if !is_led {
+            crate::mark!(GroupLoadedToRebalance);
+            self.leader = self.members.keys().next().cloned();
+        }
+        let is_too_large = self.members.len() > turn.config.members_max;
+        if is_too_large {
             crate::mark!(GroupLoadedTooLarge);
+        }
+        if !is_led || is_too_large {
             self.prepare(turn);
         }
     }

@@ -161,7 +161,13 @@ impl Plan<'_> {
             let named = self.topics.named(&self.group.target(id));
             member.assignment = Assignment::encode(&named, &subscription);
         }
-        let record = classic.record(|_, member| member.assignment.clone());
+        let mut record = classic.record(|_, member| member.assignment.clone());
+        if rebalance {
+            // A coordinator that reads this is to have them join again too: what they are assigned
+            // leaves out what the one that is gone had. Kafka forgets it, and those partitions are
+            // nobody's until somebody joins or leaves (seed 5069).
+            record.leader = None;
+        }
         let ids: BTreeSet<MemberId> = self.group.members.keys().cloned().collect();
         for id in &ids {
             self.silence(id);

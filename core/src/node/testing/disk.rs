@@ -49,7 +49,7 @@ impl Failing {
             Self::Data => {
                 matches!(op, FileOp::Write { lane: Lane::Data, .. } | FileOp::Allocate { .. })
             }
-            Self::Syncs => matches!(op, FileOp::Sync { .. } | FileOp::SyncFolder { .. }),
+            Self::Syncs => op.lane() == Lane::Sync,
             Self::Reads => matches!(op, FileOp::Read { .. }),
         }
     }
@@ -212,7 +212,10 @@ impl Files {
                 let prefix = alloc::format!("{folder}/");
                 self.files.retain(|path, _| !path.starts_with(&prefix));
             }
-            FileOp::Sync { .. } | FileOp::SyncFolder { .. } | FileOp::CreateFolder { .. } => {}
+            FileOp::Sync { .. }
+            | FileOp::SyncFolder { .. }
+            | FileOp::SyncAll { .. }
+            | FileOp::CreateFolder { .. } => {}
         }
         Ok(FileOutcome::Done)
     }

@@ -123,12 +123,15 @@ fn without_a_checkpoint_a_hole_that_the_journal_cannot_fill_is_not_served() {
 
 #[test]
 fn rot_in_a_segment_is_an_error_and_never_an_answer() {
-    let (mut world, id) = stopped(0);
-    let path = find(&world, ".log");
-    world.disk.damage(&path, |bytes| bytes[100] ^= 1);
-    world.begin_life();
-    world.settle();
-    assert_eq!(world.read_all(id), Err(StorageError::Corrupt));
+    // In a record, and in the base offset, which is not in the CRC.
+    for (at, bit) in [(100, 1), (7, 1), (6, 0x80), (0, 0x80)] {
+        let (mut world, id) = stopped(0);
+        let path = find(&world, ".log");
+        world.disk.damage(&path, |bytes| bytes[at] ^= bit);
+        world.begin_life();
+        world.settle();
+        assert_eq!(world.read_all(id), Err(StorageError::Corrupt), "byte {at}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The storage as a whole, over a disk in memory.
 
+mod checkpoints;
 mod damage;
 mod properties;
 mod world;

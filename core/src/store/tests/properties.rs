@@ -33,8 +33,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => log.clone().prop_map(|log| Action::Delete { log }),
         1 => (log.clone(), any::<u8>()).prop_map(|(log, part)| Action::MoveStart { log, part }),
         3 => log.clone().prop_map(|log| Action::Clean { log }),
-        14 => (0..3_u8, 1..12_u8).prop_map(|(lane, count)| Action::Steps { lane, count }),
-        2 => (0..2_u8, prop::bool::weighted(0.1)).prop_map(|(lane, io)| Action::Fail { lane, io }),
+        14 => (0..4_u8, 1..12_u8).prop_map(|(lane, count)| Action::Steps { lane, count }),
+        2 => (0..3_u8, prop::bool::weighted(0.1)).prop_map(|(lane, io)| Action::Fail { lane, io }),
         2 => (0..1500_u16).prop_map(|ms| Action::Pass { ms }),
         3 => (log, any::<u8>(), 0..2000_u16)
             .prop_map(|(log, part, max)| Action::Read { log, part, max }),
@@ -105,7 +105,7 @@ impl Run {
             Action::Steps { lane, count } => {
                 world.flush();
                 for i in 0..count {
-                    let lane = if lane == 2 { usize::from(i % 2) } else { usize::from(lane) };
+                    let lane = if lane == 3 { usize::from(i % 3) } else { usize::from(lane) };
                     world.step(lane, None);
                 }
             }
@@ -123,7 +123,7 @@ impl Run {
             Action::Crash { random, during } => {
                 world.crash(random);
                 for _ in 0..during {
-                    world.step(1, None);
+                    let _ = world.step(1, None) || world.step(2, None);
                 }
                 if during % 2 == 1 {
                     world.crash(random.rotate_left(17));

@@ -11,7 +11,8 @@ use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
 use crate::store::block::Block;
 use crate::store::testing::FakeDisk;
 use crate::store::{
-    Durability, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig, StoreEvent,
+    Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig,
+    StoreEvent,
 };
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicId, TopicPartition};
@@ -26,6 +27,7 @@ pub(super) const CONFIG: StoreConfig = StoreConfig {
     retry_ms: 100,
     scan_chunk_bytes: 700,
     write_behind_bytes: 400,
+    sync_files_max: 4,
 };
 
 pub(super) const SEGMENT_BYTES: u32 = 2048;
@@ -101,7 +103,7 @@ pub(super) struct World {
     pub(super) store: Store,
     pub(super) config: StoreConfig,
     pub(super) now: Now,
-    lanes: [VecDeque<(Ticket, FileOp)>; 2],
+    lanes: [VecDeque<(Ticket, FileOp)>; 3],
     /// What is persisted.
     pub(super) confirmed: State,
     /// What the node's memory says: persisted and pending turns.
@@ -115,6 +117,10 @@ pub(super) struct World {
     pub(super) failures: Vec<StorageError>,
     pub(super) stopped: bool,
     pub(super) checkpoints: u32,
+    /// Operations that came out at once, at most.
+    pub(super) ops_at_once: usize,
+    /// What was synced beside the journal's writes.
+    pub(super) synced: Vec<FileOp>,
     /// Logs whose files were replaced, and those of them whose files have their names.
     pub(super) cleanings: (u32, u32),
     reads: BTreeMap<ReadId, Result<Vec<Bytes>, StorageError>>,
@@ -127,7 +133,7 @@ impl World {
             store: Store::new(config),
             config,
             now: Now { at: Timestamp(0), wall_ms: 0 },
-            lanes: [VecDeque::new(), VecDeque::new()],
+            lanes: Default::default(),
             confirmed: State::new(),
             memory: State::new(),
             pending: VecDeque::new(),
@@ -138,6 +144,8 @@ impl World {
             failures: Vec::new(),
             stopped: false,
             checkpoints: 0,
+            ops_at_once: 0,
+            synced: Vec::new(),
             cleanings: (0, 0),
             reads: BTreeMap::new(),
         };
@@ -185,7 +193,9 @@ impl World {
         let Some(cleanable) = self.store.cleanable(id, Offset::MAX, i64::MAX) else { return };
         let plan = CleanPlan {
             first_dirty: cleanable.first_dirty,
+            start: cleanable.start,
             end: cleanable.end,
+            holes_end: cleanable.holes_end,
             map_bytes_max: 1000,
             ..CleanPlan::default()
         };
@@ -200,14 +210,25 @@ impl World {
 
     /// Takes operations and events.
     pub(super) fn poll(&mut self) {
+        let mut ops = 0;
         loop {
             if let Some(event) = self.store.poll_event() {
                 self.event(event);
             } else if let Some((ticket, op)) = self.store.poll_op() {
-                self.lanes[usize::from(op.lane() == Lane::Data)].push_back((ticket, op));
+                ops += 1;
+                if op.lane() == Lane::Sync {
+                    self.synced.push(op.clone());
+                }
+                let lane = match op.lane() {
+                    Lane::Journal => 0,
+                    Lane::Data => 1,
+                    Lane::Sync => 2,
+                };
+                self.lanes[lane].push_back((ticket, op));
             } else if let Some((ticket, job)) = self.store.poll_job() {
                 self.store.job_done(ticket, job.run());
             } else {
+                self.ops_at_once = self.ops_at_once.max(ops);
                 return;
             }
         }
@@ -240,13 +261,14 @@ impl World {
                 self.reads.insert(id, result);
             }
             StoreEvent::CheckpointDue => {
-                let snapshots = self.store.dirty_logs().into_iter().map(|id| {
-                    let end = self.store.log_range(id).unwrap().1;
-                    (id, end, Bytes::from(alloc::format!("snapshot at {end}")), alloc::vec![(0, 0)])
-                });
-                let snapshots = snapshots.collect();
-                self.store.begin_checkpoint(snapshots);
+                self.store.begin_checkpoint();
                 self.checkpoints += 1;
+            }
+            StoreEvent::SnapshotWanted { id } => {
+                let offset = self.store.log_range(id).unwrap().1;
+                let bytes = Bytes::from(alloc::format!("snapshot at {offset}"));
+                let snapshot = LogSnapshot { offset, bytes, leader_epochs: alloc::vec![(0, 0)] };
+                self.store.snapshot_taken(id, Some(snapshot));
             }
             StoreEvent::LogCleaned { .. } => self.cleanings.0 += 1,
             StoreEvent::CleaningEnded { done, .. } => self.cleanings.1 += u32::from(done),
@@ -292,7 +314,7 @@ impl World {
     pub(super) fn settle(&mut self) {
         self.poll();
         self.flush();
-        while self.step(0, None) || self.step(1, None) {}
+        while (0..3).any(|lane| self.step(lane, None)) {}
     }
 
     pub(super) fn pass(&mut self, ms: u64) {
@@ -315,7 +337,7 @@ impl World {
 
     /// The process goes, the page cache stays.
     pub(super) fn begin_life(&mut self) {
-        self.lanes = [VecDeque::new(), VecDeque::new()];
+        self.lanes = Default::default();
         let pending: Vec<_> = self.pending.drain(..).map(|(_, changes)| changes).collect();
         self.maybe.push(pending);
         self.recovered.clear();

@@ -100,6 +100,12 @@ impl Member {
             return env.wake(self.client, sends_from_us);
         }
         if self.stage != Stage::Member {
+            // Epochs do not move when a static member is replaced: one that was replaced and came
+            // back under its id would be given the epoch it had, and its old transaction would be
+            // let in (seed 7338). Clients come back from within their poll.
+            if self.membership.instance.is_some() && self.turn.is_some() {
+                return;
+            }
             return self.join_by_heartbeat(env);
         }
         self.maybe_let_go(env);
@@ -212,13 +218,14 @@ impl Member {
             (Ask::Describe, _) => {}
             (Ask::Leave, _) => self.has_left(env),
             (Ask::Join | Ask::Beat, 0) => self.was_heard(env, asked_us, response),
-            (_, UNKNOWN_MEMBER_ID | FENCED_MEMBER_EPOCH | GROUP_ID_NOT_FOUND) => {
+            (_, UNKNOWN_MEMBER_ID | FENCED_MEMBER_EPOCH) => {
                 self.lose_membership(env);
                 if ask == Ask::Join {
                     self.sleep(env, 150);
                 }
             }
-            (_, FENCED_INSTANCE_ID) => self.die(env),
+            // The group speaks the other protocol: fatal to the Java client.
+            (_, FENCED_INSTANCE_ID | GROUP_ID_NOT_FOUND) => self.die(env),
             (Ask::Join, UNRELEASED_INSTANCE_ID) => self.sleep(env, 200),
             (_, UNSUPPORTED_ASSIGNOR) => (self.beats.assignor, self.beats.says_all) = (0, true),
             (_, INVALID_REGULAR_EXPRESSION) => {

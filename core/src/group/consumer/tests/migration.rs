@@ -296,6 +296,23 @@ fn an_old_member_leaves_a_consumer_group() {
     assert_eq!(world.consumer().members.len(), 1);
 }
 
+/// verdict-sim seed 5069: the last member of the new protocol took its partitions with it.
+#[test]
+fn the_rebalance_of_a_downgraded_group_outlives_its_coordinator() {
+    let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);
+    world.join("new", &["a"]);
+    world.beat(&beating("new", -1)).unwrap();
+    assert_eq!(world.groups.state("g"), Some(GroupState::PreparingRebalance));
+    world.groups = world.reloaded();
+    assert_eq!(world.groups.state("g"), Some(GroupState::PreparingRebalance));
+    let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
+    assert_eq!(joined.leader, old);
+    let given = world.old_sync(&old, joined.generation, &[(&old, &[0, 1, 2, 3])]);
+    assert_eq!(given, Ok(vec![0, 1, 2, 3]));
+    world.groups = world.reloaded();
+    assert_eq!(world.groups.state("g"), Some(GroupState::Stable), "once is enough");
+}
+
 #[test]
 fn a_downgrade_that_could_not_be_written_answers_who_waits_and_leaves_the_consumer_group() {
     let (mut world, old) = classic_world(MigrationPolicy::Bidirectional);

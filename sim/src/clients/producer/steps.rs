@@ -293,7 +293,9 @@ impl Producer {
             }
             (commit, epoch) = (other, epoch - 1);
         }
-        if self.kind != ProducerKind::V2 {
+        // Where producers are forgotten so is the coordinator epoch, and one from before a restart
+        // is taken (seed 8736).
+        if self.kind != ProducerKind::V2 || env.forgets_producers() {
             return Step::Next;
         }
         let Some(coordinator_epoch) = self.coordinator_epoch else {
@@ -301,8 +303,6 @@ impl Producer {
             return Step::Wait;
         };
         let identity = (pid, epoch);
-        // Where producers are forgotten so is the coordinator epoch, and an older one is taken.
-        let older = if env.forgets_producers() { 0 } else { older };
         if coordinator_epoch == UNHEARD_OF {
             self.coordinator_epoch = None;
             return Step::Next;

@@ -181,9 +181,7 @@ impl Plan {
         let drawn =
             Drawn { group, parts, groups, timeout_ms, version, long_ids, alone, scale, sleeps };
         let (mut clients, parts) = draw_clients(choices, &drawn);
-        let compacts = draw_cleaning(choices, &mut properties);
-        draw_two_phase(choices, &drawn, &mut properties, &mut clients);
-        draw_levels(choices, &drawn, &mut clients);
+        let compacts = draw_last(choices, &drawn, &mut properties, &mut clients);
         let intensity = size.draw_intensity(choices);
         let work_ms = within(choices, Label::WorldSize, scale.work_ms);
         let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
@@ -215,6 +213,20 @@ impl Plan {
         (*count > 1)
             .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
     }
+}
+
+/// What came to the worlds later, so that they are as they were but for it. Gives back what
+/// [`draw_cleaning`] does.
+fn draw_last(
+    choices: &mut Source,
+    drawn: &Drawn,
+    properties: &mut Vec<(String, String)>,
+    clients: &mut Vec<Client>,
+) -> Option<bool> {
+    let compacts = draw_cleaning(choices, properties);
+    draw_two_phase(choices, drawn, properties, clients);
+    draw_levels(choices, drawn, clients);
+    compacts
 }
 
 /// In one world of three, logs are cleaned all the time: the internal ones, and every second time

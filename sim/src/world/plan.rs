@@ -131,22 +131,7 @@ impl Plan {
         let timeout_ms = within(choices, Label::Size, scale.timeout_ms) as i32;
         let mut properties = base_properties();
         let mut set = |key: &str, value: String| properties.push((key.to_owned(), value));
-        set(
-            "verdict.checkpoint.interval.ms",
-            [60_000, 200, 1_000, 5_000][choices.below(Label::Property, 4) as usize].to_string(),
-        );
-        set(
-            "sim.segment.bytes",
-            [1 << 20, 2_000, 10_000][choices.below(Label::Property, 3) as usize].to_string(),
-        );
-        set(
-            "verdict.cache.bytes",
-            [1 << 20, 0, 4_000][choices.below(Label::Property, 3) as usize].to_string(),
-        );
-        set(
-            "sim.journal.bytes",
-            scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
-        );
+        draw_store(choices, &scale, &mut set);
         let version = [2, 2, 2, 2, 2, 2, 1, 0][choices.below(Label::Property, 8) as usize];
         set("verdict.feature.transaction.version", version.to_string());
         set("offsets.retention.check.interval.ms", "400".to_owned());
@@ -339,16 +324,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     if let Some(group) = &drawn.group {
         parts += group.draw_members(choices, drawn, parts, &mut clients);
     }
-    for committed in [true, false] {
-        let client = clients.len() as ClientId + 1;
-        let pace_ms = u64::from(within(&mut choices.of(client), Label::Size, scale.pace_ms));
-        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
-        clients.push(if follows {
-            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
-        } else {
-            Client::Reader(Reader::new(client, committed, parts, pace_ms))
-        });
-    }
+    draw_readers(choices, drawn, parts, &mut clients);
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
         let commits = choices.of(client).below(Label::ClientKind, 2) == 1;
@@ -360,6 +336,41 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         clients.push(Client::Admin(Admin::new(client, common, trims)));
     }
     (clients, parts)
+}
+
+/// A reader of each isolation, in a session or without.
+fn draw_readers(choices: &mut Source, drawn: &Drawn, parts: Part, clients: &mut Vec<Client>) {
+    let scale = &drawn.scale;
+    for committed in [true, false] {
+        let client = clients.len() as ClientId + 1;
+        let pace_ms = u64::from(within(&mut choices.of(client), Label::Size, scale.pace_ms));
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
+        clients.push(if follows {
+            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
+        } else {
+            Client::Reader(Reader::new(client, committed, parts, pace_ms))
+        });
+    }
+}
+
+/// How often checkpoints are, and how large segments, cache and journal.
+fn draw_store(choices: &mut Source, scale: &Scale, set: &mut impl FnMut(&str, String)) {
+    set(
+        "verdict.checkpoint.interval.ms",
+        [60_000, 200, 1_000, 5_000][choices.below(Label::Property, 4) as usize].to_string(),
+    );
+    set(
+        "sim.segment.bytes",
+        [1 << 20, 2_000, 10_000][choices.below(Label::Property, 3) as usize].to_string(),
+    );
+    set(
+        "verdict.cache.bytes",
+        [1 << 20, 0, 4_000][choices.below(Label::Property, 3) as usize].to_string(),
+    );
+    set(
+        "sim.journal.bytes",
+        scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
+    );
 }
 
 /// How soon segments are closed and deleted, and how many fetch sessions there may be.

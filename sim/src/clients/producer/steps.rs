@@ -9,6 +9,9 @@ use crate::clients::requests as ask;
 use crate::history::{Event, Part};
 use crate::world::Env;
 
+/// Longer than producers are remembered where they are forgotten within a run.
+const LONG_SLEEP_US: u64 = 16_000_000;
+
 /// Whether a step is over.
 enum Step {
     Next,
@@ -132,6 +135,10 @@ impl Producer {
 
     fn sleep(&mut self, env: &mut Env, until_us: u64) -> Step {
         if core::mem::take(&mut self.slept) || until_us <= env.now_us {
+            if env.forgets_producers() && until_us > env.now_us + LONG_SLEEP_US {
+                // The logs have forgotten it, and take any first sequence again.
+                self.taken.clear();
+            }
             return Step::Next;
         }
         self.slept = true;
@@ -298,7 +305,12 @@ impl Producer {
         if self.kind != ProducerKind::V2 || env.forgets_producers() {
             return Step::Next;
         }
-        let Some(coordinator_epoch) = self.coordinator_epoch else {
+        // Where producers are forgotten, what was heard long ago may be older than all that is known.
+        let heard = self.coordinator_epoch;
+        if env.forgets_producers() {
+            self.coordinator_epoch = None;
+        }
+        let Some(coordinator_epoch) = heard else {
             self.session.call(env, Kind::CoordinatorEpoch, 0, ask::describe_producers(part));
             return Step::Wait;
         };

@@ -33,6 +33,8 @@ pub struct Admin {
     parts: Part,
     /// Whether it deletes records of the topic that the oracles know.
     trims: bool,
+    /// Whether it does so all the time, up to the end.
+    trims_often: bool,
     session: Session<Kind>,
     next_us: u64,
     done: bool,
@@ -48,7 +50,14 @@ impl Admin {
     #[must_use]
     pub fn new(client: ClientId, parts: Part, trims: bool) -> Self {
         let session = Session::new(client, 1);
-        Self { client, parts, trims, session, next_us: 0, done: false }
+        Self { client, parts, trims, trims_often: false, session, next_us: 0, done: false }
+    }
+
+    /// The same, deleting all records of a partition again and again.
+    #[must_use]
+    pub const fn with_frequent_trims(mut self, often: bool) -> Self {
+        self.trims_often = often;
+        self
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -100,6 +109,9 @@ impl Admin {
 
     fn act(&mut self, env: &mut Env) {
         let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
+        if self.trims_often && env.choices.of(self.client).below(Label::Decision, 3) == 2 {
+            return self.session.call(env, Kind::Other, 2, delete_records(TOPIC, part, -1));
+        }
         let (version, request) = match env.choices.of(self.client).below(Label::Operation, 14) {
             0..=2 => (7, create_side_topic()),
             3 => (5, delete_side_topic()),

@@ -32,6 +32,8 @@ pub struct Plan {
     pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
+    /// Whether the topic of the groups' offsets is created by whoever needs it first.
+    pub late_groups: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
     /// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
@@ -157,8 +159,10 @@ impl Plan {
             set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
         }
         let ages_epochs = choices.below(Label::Property, 6) == 5;
-        if ages_epochs && profile.rate(Fault::Stopped) == 0 {
-            profile.set(Fault::Stopped, 8);
+        if ages_epochs {
+            // Epochs end once for each id, and what matters is a crash just then.
+            profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
+            profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
         }
         let brokers = Brokers::draw(choices, &mut profile);
         let alone = brokers.count == 1;
@@ -171,6 +175,7 @@ impl Plan {
         let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
         let (clients, parts) = draw_clients(choices, &drawn);
         let compacts = draw_cleaning(choices, &mut properties);
+        let late_groups = draw_late_groups(choices, alone && !pipeline);
         Self {
             properties,
             parts,
@@ -182,6 +187,7 @@ impl Plan {
             ages_epochs,
             compacts,
             pipeline,
+            late_groups,
             timeout_ms,
             brokers,
             later_group_size,
@@ -224,6 +230,12 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
     compacts.then_some(expire)
 }
 
+/// In one world of three where that is `possible` nobody has looked for a group's coordinator when
+/// the work begins, so that `__consumer_offsets` is created in the midst of it.
+fn draw_late_groups(choices: &mut impl Choices, possible: bool) -> bool {
+    choices.below(Label::Property, 3) == 2 && possible
+}
+
 /// What was drawn of a world before its clients are.
 pub(super) struct Drawn {
     /// The group that consumes, transforms and produces, if there is one.
@@ -264,6 +276,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
                 .with_high_sequences(high)
+                .with_back_off(draw_back_off(choices))
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
@@ -307,7 +320,9 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
         let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
-        clients.push(Client::Admin(Admin::new(client, common, trims)));
+        let often =
+            trims && drawn.group.is_none() && choices.of(client).below(Label::ClientKind, 2) == 1;
+        clients.push(Client::Admin(Admin::new(client, common, trims).with_frequent_trims(often)));
     }
     (clients, parts)
 }
@@ -338,6 +353,11 @@ fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str,
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
 fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
+}
+
+/// Long enough, now and then, for checkpoints, restarts and deletions before a batch is repeated.
+fn draw_back_off(choices: &mut impl Choices) -> u64 {
+    [30_000, 30_000, 700_000][choices.below(Label::Property, 3) as usize]
 }
 
 fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {

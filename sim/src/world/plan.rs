@@ -158,12 +158,7 @@ impl Plan {
             set("transactional.id.expiration.ms", "2500".to_owned());
             set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
         }
-        let ages_epochs = choices.below(Label::Property, 6) == 5;
-        if ages_epochs {
-            // Epochs end once for each id, and what matters is a crash just then.
-            profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
-            profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
-        }
+        let ages_epochs = draw_aging(choices, &mut profile);
         let brokers = Brokers::draw(choices, &mut profile);
         let alone = brokers.count == 1;
         let ages_epochs = ages_epochs && alone;
@@ -228,6 +223,17 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
         set("log.cleanup.policy", policy);
     }
     compacts.then_some(expire)
+}
+
+/// Whether producer epochs are near their end after the first orderly stop. They end once for each
+/// id, and what matters is a crash just then.
+fn draw_aging(choices: &mut impl Choices, profile: &mut Profile) -> bool {
+    let ages_epochs = choices.below(Label::Property, 6) == 5;
+    if ages_epochs {
+        profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
+        profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
+    }
+    ages_epochs
 }
 
 /// In one world of three where that is `possible` nobody has looked for a group's coordinator when

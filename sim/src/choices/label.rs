@@ -165,6 +165,8 @@ labels! {
     PeerFate: Detail = "cluster.peer.fate",
     /// A commit takes long to reach the store.
     ConfirmDelayed: Fault = "cluster.confirm.delayed",
+    /// The answer of another member takes a while.
+    PeerSlow: Fault = "cluster.peer.slow",
     /// How long.
     ConfirmFate: Detail = "cluster.confirm.fate",
     /// Which files of a failed sync of many were synced.

@@ -91,6 +91,8 @@ faults! {
     PeersCut = "peers cut", most 400;
     /// A commit takes long to reach the store.
     ConfirmDelayed = "confirm delayed", most 200;
+    /// The answer of another member takes a while, less than its receiver waits.
+    PeerSlow = "peer answer slow", most 6_000;
 }
 
 impl Fault {
@@ -104,6 +106,7 @@ impl Fault {
                 | Self::PeerDelayed
                 | Self::PeersCut
                 | Self::ConfirmDelayed
+                | Self::PeerSlow
         )
     }
 

@@ -36,6 +36,8 @@ pub struct Admin {
     parts: Part,
     /// Whether it deletes records of the topic that the oracles know.
     trims: bool,
+    /// Whether it does so all the time, up to the end.
+    trims_often: bool,
     /// The level of transaction.version that the world began with, where it moves.
     home_level: Option<i16>,
     /// How the move back is called: Apache Kafka tells upgrades from downgrades.
@@ -58,8 +60,24 @@ impl Admin {
     #[must_use]
     pub fn new(client: ClientId, parts: Part, trims: bool) -> Self {
         let session = Session::new(client, 1);
-        let (home_level, upgrade_type) = (None, UPGRADE);
-        Self { client, parts, trims, home_level, upgrade_type, session, next_us: 0, done: false }
+        Self {
+            client,
+            parts,
+            trims,
+            trims_often: false,
+            home_level: None,
+            upgrade_type: UPGRADE,
+            session,
+            next_us: 0,
+            done: false,
+        }
+    }
+
+    /// The same, deleting all records of a partition again and again.
+    #[must_use]
+    pub const fn with_frequent_trims(mut self, often: bool) -> Self {
+        self.trims_often = often;
+        self
     }
 
     /// The same, moving the level of transaction.version away from this one, and back in the end.
@@ -152,6 +170,9 @@ impl Admin {
             return self.session.call(env, Kind::Other, 2, update_level(level, kind));
         }
         let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
+        if self.trims_often && env.choices.of(self.client).below(Label::Decision, 3) == 2 {
+            return self.session.call(env, Kind::Other, 2, delete_records(TOPIC, part, -1));
+        }
         let (version, request) = match env.choices.of(self.client).below(Label::Operation, 14) {
             0..=2 => (7, create_side_topic()),
             3 => (5, delete_side_topic()),

@@ -131,6 +131,16 @@ impl Client {
         }
     }
 
+    /// The transactional id it uses, and the id's number in the history.
+    #[must_use]
+    pub fn transactional_id(&self) -> Option<(String, u32)> {
+        match self {
+            Self::Producer(client) => client.transactional_id(),
+            Self::Member(client) => Some(client.transactional_id()),
+            _ => None,
+        }
+    }
+
     /// Faults are over: finish what was begun.
     pub fn heal(&mut self, env: &mut Env) {
         match self {

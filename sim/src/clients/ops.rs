@@ -64,6 +64,14 @@ pub enum Op {
         /// The partition that exists.
         part: Part,
     },
+    /// Sends a batch over another connection and gives up on it at once: it races with the end of
+    /// the transaction. Only as of old.
+    Straggler {
+        /// The partition.
+        part: Part,
+        /// How late it leaves, in microseconds.
+        us: u64,
+    },
     /// A marker of the last transaction is still under way: its coordinator sent it twice.
     LateMarker {
         /// The partition.
@@ -138,6 +146,9 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["plain", part] => Op::Plain { part: number(part, "p")? },
         ["contradict"] => Op::Contradict,
         ["add-bad", part] => Op::AddBad { part: number(part, "p")? },
+        ["straggler", part, us] => {
+            Op::Straggler { part: number(part, "p")?, us: us.parse().map_err(|_| error())? }
+        }
         ["side", part] => Op::Side { part: number(part, "p")? },
         ["late-marker", part, ms] => Op::LateMarker {
             part: number(part, "p")?,
@@ -240,6 +251,11 @@ pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec
                 11 => ops.push(Op::Flush),
                 _ => ops.push(draw_send(choices, parts)),
             }
+        }
+        if !v2 && choices.below(Label::Operation, 6) == 5 {
+            let part = choices.below(Label::Target, u32::from(parts)) as Part;
+            ops.push(Op::Straggler { part, us: choices.between(Label::Think, 0, 1_000) });
+            ops.push(Op::Sleep { ms: choices.between(Label::Think, 0, 3) });
         }
         ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
         if !v2 && matches!(ops.last(), Some(Op::Abort)) && choices.below(Label::Operation, 4) == 3 {

@@ -92,6 +92,12 @@ impl<K> Session<K> {
         self
     }
 
+    /// The same, waiting so many microseconds before it tries again.
+    pub(super) fn with_back_off(mut self, us: u64) -> Self {
+        self.patience.backoff_us = us;
+        self
+    }
+
     /// From here on it waits so many microseconds for an answer.
     pub(super) fn wait_for(&mut self, us: u64) {
         self.patience.request_us = us;

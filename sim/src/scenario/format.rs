@@ -71,6 +71,8 @@ fn pass() -> String {
 pub(super) struct Cluster {
     pub(super) partitions: Part,
     pub(super) groups: u16,
+    /// Whether the topic of the groups' offsets is created by whoever needs it first.
+    pub(super) late_groups: bool,
     pub(super) timeout_ms: i32,
     pub(super) work_ms: u64,
     pub(super) properties: BTreeMap<String, String>,
@@ -85,6 +87,7 @@ impl Default for Cluster {
         Self {
             partitions: 2,
             groups: 1,
+            late_groups: false,
             timeout_ms: 3_000,
             work_ms: 60_000,
             properties: BTreeMap::new(),

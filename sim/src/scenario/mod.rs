@@ -155,6 +155,7 @@ impl Scenario {
                 ages_epochs: false,
                 compacts: None,
                 pipeline: false,
+                late_groups: cluster.late_groups,
                 timeout_ms: cluster.timeout_ms,
                 brokers: Brokers {
                     count: cluster.brokers,

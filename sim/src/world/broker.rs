@@ -189,6 +189,15 @@ impl Broker {
         }
     }
 
+    /// An id's epochs end, which happens once: often the node dies while the transaction of the last
+    /// one ends, where epochs were aged and nodes die.
+    fn may_die_soon(&mut self, env: &mut Env) {
+        let dies = env.has_aged_epochs && env.profile.rate(Fault::Crash) > 0;
+        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 2) == 1 {
+            self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 6));
+        }
+    }
+
     /// Comes back as a newer version, now and then, with what its features allow at most.
     fn upgrade(&mut self, env: &mut Env) {
         let rate = env.profile.rate(Fault::Upgraded);
@@ -203,7 +212,9 @@ impl Broker {
     /// Nobody kills this node any more.
     pub(super) fn heal(&mut self, env: &mut Env) {
         self.inputs_to_live = None;
-        self.wall_jump_ms = self.highest_jump_ms;
+        if core::mem::replace(&mut self.wall_jump_ms, self.highest_jump_ms) != self.wall_jump_ms {
+            env.history.push(env.now_us, 0, Event::ClockJumped);
+        }
         self.disk.fill_until(0);
         if self.faulted.is_some() {
             self.crash(env, 10_000);
@@ -220,6 +231,7 @@ impl Broker {
         env.history.push(env.now_us, 0, Event::Crashed);
         self.ready = false;
         self.disk.crash(&mut env.choices);
+        env.note_death();
         self.tamper(env);
         self.requests.clear();
         self.waiting = 0;
@@ -241,9 +253,10 @@ impl Broker {
         let late_produce = matches!(&*request, Request::Produce(produce)
             if env.forgets_producers || env.is_private(produce));
         if env.was_reset(conn) && (late_produce || !is_protected(&request, version)) {
-            return;
+            return env.note_lost(conn, corr);
         }
         if self.node.is_none() {
+            env.note_lost(conn, corr);
             return env.break_link(conn);
         }
         let connection = self.conns.entry(conn).or_default();
@@ -259,6 +272,7 @@ impl Broker {
         let id = RequestId(self.next_request);
         self.next_request += 1;
         let api = api_name(&request);
+        env.note_begun(conn, corr);
         self.requests.insert(id, (conn, corr, api));
         self.conns.entry(conn).or_default().busy = Some(id);
         self.say(env, || {
@@ -322,6 +336,7 @@ impl Broker {
         env.forget_link(conn);
         if let Some(gone) = self.conns.remove(&conn) {
             self.waiting -= gone.waiting.len();
+            gone.waiting.iter().for_each(|(corr, ..)| env.note_lost(conn, *corr));
             self.requests.retain(|_, (of, ..)| *of != conn);
             self.handle(env, Input::ConnectionClosed { conn });
         }
@@ -374,8 +389,12 @@ impl Broker {
         }
         let mut outputs_to_live = self.doomed(env);
         let now = self.now(env);
+        let rotated = marks::count(Mark::TxnPidRotated);
         if let Some(node) = &mut self.node {
             node.handle(now, input);
+        }
+        if marks::count(Mark::TxnPidRotated) > rotated {
+            self.may_die_soon(env);
         }
         loop {
             match self.pinned_mark(env) {
@@ -444,6 +463,8 @@ impl Broker {
         {
             self.say(env, || "finds its producer epochs near their end".to_owned());
             self.disk.age_epochs(&mut env.choices);
+            env.has_aged_epochs = true;
+            env.history.push(env.now_us, 0, Event::EpochsMoved);
         }
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
@@ -495,6 +516,7 @@ impl Broker {
         env.trace.event(env.now_us, What::Clock, [by_ms.cast_unsigned(), 0, 0, 0]);
         self.wall_jump_ms += by_ms;
         self.highest_jump_ms = self.highest_jump_ms.max(self.wall_jump_ms);
+        env.history.push(env.now_us, 0, Event::ClockJumped);
     }
 
     fn output(&mut self, env: &mut Env, output: Output) {
@@ -611,6 +633,11 @@ impl Broker {
         });
         if let Some((conn, waiting)) = next {
             self.waiting -= 1;
+            // What waited behind another request may have been given up on meanwhile.
+            if env.was_reset(conn) && !is_protected(&waiting.2, waiting.1) {
+                env.note_lost(conn, waiting.0);
+                return self.next_requests(env);
+            }
             self.hand_over(env, conn, waiting);
         }
     }

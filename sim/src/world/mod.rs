@@ -6,6 +6,7 @@
 //! transaction is closed everything is read. *Follow*: who reads in a fetch session has to come to
 //! the same end; then the oracles judge.
 
+mod asked;
 mod broker;
 mod cluster;
 mod cuts;
@@ -95,7 +96,9 @@ impl World {
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
         let forgets_ids = config.transactional_id_expiration_ms < 60_000;
-        let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let auditor = Auditor::new(0, plan.parts, plan.groups)
+            .with_pipeline(plan.pipeline)
+            .with_late_groups(plan.late_groups);
         let (count, later) = (plan.brokers.count.max(1), plan.later_group_size);
         let mut brokers: Vec<Broker> = (0..count)
             .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
@@ -109,6 +112,8 @@ impl World {
         let mut env = Env::new(choices, plan.profile, trace, pins)
             .with_forgetting(plan.forgets_producers)
             .with_forgotten_ids(forgets_ids)
+            .with_groups_to_find(plan.late_groups)
+            .with_ids(clients.iter().filter_map(Client::transactional_id))
             .with_old_epochs(plan.ages_epochs)
             .with_parts(plan.parts)
             .with_leisure(plan.leisure)
@@ -183,6 +188,7 @@ impl World {
                 env.answering = env.broker_of(conn);
                 env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
                 env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
+                env.note_answer(client, conn, corr, &response);
                 self.clients[usize::from(client)].answer(env, conn, corr, *response);
             }
             Happening::Arrive { conn, corr, version, request } => {

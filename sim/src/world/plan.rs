@@ -38,6 +38,8 @@ pub struct Plan {
     pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
+    /// Whether the topic of the groups' offsets is created by whoever needs it first.
+    pub late_groups: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
     /// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
@@ -149,10 +151,7 @@ impl Plan {
             set("transactional.id.expiration.ms", "2500".to_owned());
             set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
         }
-        let ages_epochs = choices.below(Label::Property, 6) == 5;
-        if ages_epochs && profile.rate(Fault::Stopped) == 0 {
-            profile.set(Fault::Stopped, 8);
-        }
+        let ages_epochs = draw_aging(choices, &mut profile);
         let brokers = Brokers::draw(choices, &mut profile);
         let alone = brokers.count == 1;
         let ages_epochs = ages_epochs && alone;
@@ -170,6 +169,7 @@ impl Plan {
         let intensity = size.draw_intensity(choices);
         let work_ms = within(choices, Label::WorldSize, scale.work_ms);
         let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
+        let late_groups = draw_late_groups(choices, alone && !pipeline);
         Self {
             properties,
             parts,
@@ -183,6 +183,7 @@ impl Plan {
             ages_epochs,
             compacts,
             pipeline,
+            late_groups,
             timeout_ms,
             brokers,
             later_group_size,
@@ -237,6 +238,23 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
         set("log.cleanup.policy", policy);
     }
     compacts.then_some(expire)
+}
+
+/// Whether producer epochs are near their end after the first orderly stop. They end once for each
+/// id, and what matters is a crash just then.
+fn draw_aging(choices: &mut impl Choices, profile: &mut Profile) -> bool {
+    let ages_epochs = choices.below(Label::Property, 6) == 5;
+    if ages_epochs {
+        profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
+        profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
+    }
+    ages_epochs
+}
+
+/// In one world of three where that is `possible` nobody has looked for a group's coordinator when
+/// the work begins, so that `__consumer_offsets` is created in the midst of it.
+fn draw_late_groups(choices: &mut impl Choices, possible: bool) -> bool {
+    choices.below(Label::Property, 3) == 2 && possible
 }
 
 /// What was drawn of a world before its clients are.
@@ -295,6 +313,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
                 .with_high_sequences(high)
+                .with_back_off(draw_back_off(choices))
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
@@ -333,7 +352,9 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
         let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
-        clients.push(Client::Admin(Admin::new(client, common, trims)));
+        let often =
+            trims && drawn.group.is_none() && choices.of(client).below(Label::ClientKind, 2) == 1;
+        clients.push(Client::Admin(Admin::new(client, common, trims).with_frequent_trims(often)));
     }
     (clients, parts)
 }
@@ -399,6 +420,11 @@ fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str,
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
 fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
+}
+
+/// Long enough, now and then, for checkpoints, restarts and deletions before a batch is repeated.
+fn draw_back_off(choices: &mut impl Choices) -> u64 {
+    [30_000, 30_000, 700_000][choices.below(Label::Property, 3) as usize]
 }
 
 fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {

@@ -34,11 +34,6 @@ impl Outside {
         database.instance
     }
 
-    /// Whether an instance is the newest.
-    pub(super) fn is_newest(&self, id: u32, instance: u32) -> bool {
-        self.databases.get(&id).is_some_and(|database| database.instance == instance)
-    }
-
     /// Writes down for the history which transaction is begun as whom.
     pub(super) fn begin(&mut self, id: u32, identity: Identity, txn: Txn) {
         self.databases.entry(id).or_default().begun.insert(identity, txn);
@@ -76,6 +71,5 @@ mod tests {
         assert_eq!(outside.decide(1, first, (7, 1), true), None);
         assert_eq!(outside.decide(1, second, (7, 0), false), Some(true));
         assert_eq!(outside.decide(1, second, (7, 1), false), Some(false));
-        assert!(outside.is_newest(1, second) && !outside.is_newest(1, first));
     }
 }

@@ -275,7 +275,7 @@ impl<'c> Walk<'c> {
                 }
                 Means::Open | Means::Nothing => Some((state, since)),
             };
-            let after: BTreeMap<State, u64> = known.into_iter().filter_map(fits).collect();
+            let after = earliest(known.into_iter().filter_map(fits));
             if after.is_empty() {
                 return Some(format!(
                     "at {at_us} us client {} was answered code {} ({} {}) to {:?} as producer {} epoch {}, asked at {} us, which nothing before explains; it may have been {before:?}",
@@ -314,8 +314,8 @@ impl<'c> Walk<'c> {
         if others.any(|&other| self.case.requests[other].means() == Means::Decided) {
             return;
         }
-        let state =
-            State::initialized(reply.pid, reply.epoch, self.case.requests[place].asking.epoch);
+        let asking = &self.case.requests[place].asking;
+        let state = State::initialized((reply.pid, reply.epoch), (asking.pid, asking.epoch));
         self.states = Some(BTreeMap::from([(state, 0)]));
     }
 
@@ -370,7 +370,7 @@ impl<'c> Walk<'c> {
                 state.inits_done = state.inits_done.saturating_sub(inits);
                 (state, since)
             };
-            *known = core::mem::take(known).into_iter().map(less).collect();
+            *known = earliest(core::mem::take(known).into_iter().map(less));
         }
     }
 
@@ -497,4 +497,14 @@ impl<'c> Walk<'c> {
             })
             .collect()
     }
+}
+
+/// Of states that have become one, the earliest point of time.
+fn earliest(states: impl Iterator<Item = (State, u64)>) -> BTreeMap<State, u64> {
+    let mut all = BTreeMap::new();
+    for (state, since) in states {
+        let known = all.entry(state).or_insert(since);
+        *known = since.min(*known);
+    }
+    all
 }

@@ -116,9 +116,12 @@ impl State {
         }
     }
 
-    /// An id that was just given to a producer.
-    pub(super) fn initialized(pid: i64, epoch: i16, last_epoch: i16) -> Self {
-        Self { phase: Phase::Empty, pid, epoch, last_epoch, ..Self::unknown() }
+    /// An id that was just given to a producer, who named itself so before.
+    pub(super) fn initialized(
+        (pid, epoch): (i64, i16),
+        (previous_pid, last_epoch): (i64, i16),
+    ) -> Self {
+        Self { phase: Phase::Empty, pid, epoch, last_epoch, previous_pid, ..Self::unknown() }
     }
 
     /// Whether a request names the producer in force.
@@ -224,10 +227,12 @@ impl State {
             Some(epoch) if epoch == self.epoch => {
                 vec![given(self.pid, self.epoch + 1, self.epoch)]
             }
-            // A restart forgets the last epoch.
+            // A repeat changes nothing. At level 0 a restart forgets the last epoch.
             Some(epoch) if epoch == self.last_epoch => {
-                let again = given(self.pid, self.epoch, epoch);
-                vec![again, (self.clone(), refused(PRODUCER_FENCED))]
+                let previous_pid = self.previous_pid;
+                let (again, reply) = given(self.pid, self.epoch, epoch);
+                let again = Self { previous_pid, ..again };
+                vec![(again, reply), (self.clone(), refused(PRODUCER_FENCED))]
             }
             Some(_) => self.refuse(PRODUCER_FENCED),
         }

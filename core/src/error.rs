@@ -78,9 +78,7 @@ impl From<crate::txn::TxnError> for ErrorCode {
             TxnError::InvalidTxnState => Self::InvalidTxnState,
             TxnError::InvalidTransactionTimeout => Self::InvalidTransactionTimeout,
             TxnError::TwoPhaseCommitDisabled => Self::TransactionalIdAuthorizationFailed,
-            TxnError::KeepPreparedUnsupported | TxnError::VersionNotEnabled => {
-                Self::UnsupportedVersion
-            }
+            TxnError::VersionNotEnabled => Self::UnsupportedVersion,
             TxnError::TransactionAbortable => Self::TransactionAbortable,
             TxnError::TransactionalIdNotFound => Self::TransactionalIdNotFound,
             TxnError::InvalidRegularExpression => Self::InvalidRegularExpression,

@@ -160,6 +160,13 @@ impl FilePath {
     }
 }
 
+/// Ordered as its text is, so that a map of paths can be asked with text.
+impl core::borrow::Borrow<str> for FilePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl From<&str> for FilePath {
     fn from(path: &str) -> Self {
         Self(Arc::from(path))

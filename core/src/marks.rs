@@ -114,6 +114,8 @@ marks! {
     TxnEndCommitAfterTimeout = "txn.end.commit_after_timeout",
     /// InitProducerId found an open transaction and aborts it.
     TxnInitFencesOpen = "txn.init.fences_open",
+    /// InitProducerId kept an open transaction for another owner (KIP-939).
+    TxnInitKeepsOpen = "txn.init.keeps_open",
     /// A repeated InitProducerId was answered with the epoch of the first.
     TxnInitRetryAnswered = "txn.init.retry_answered",
     /// An exhausted epoch made a transactional id change its producer id.

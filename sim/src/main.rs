@@ -15,10 +15,11 @@ use verdict_sim::history::History;
 use verdict_sim::nightly::{Nightly, worst};
 use verdict_sim::oracles::judge;
 use verdict_sim::record::RecordedRun;
-use verdict_sim::report::{averages, speed};
+use verdict_sim::report::{averages, resident_mb, speed};
 use verdict_sim::save::{commit, save_seed, save_shrunk, shrunk_name};
 use verdict_sim::scenario::Scenario;
 use verdict_sim::trace::{Detail, Trace};
+use verdict_sim::world::{Seed, Size};
 
 /// A world allocates and frees millions of small things.
 #[global_allocator]
@@ -47,6 +48,9 @@ enum Command {
         /// The first seed.
         #[arg(long, default_value_t = 0)]
         from: u64,
+        /// Only worlds of this size: small, medium or large.
+        #[arg(long, value_parser = size_of)]
+        size: Option<Size>,
         /// Stop after so many failing seeds.
         #[arg(long, default_value_t = 10)]
         failures: usize,
@@ -62,6 +66,9 @@ enum Command {
         /// The seed.
         #[arg(long)]
         seed: u64,
+        /// The size of its world, when it was explored with one.
+        #[arg(long, value_parser = size_of)]
+        size: Option<Size>,
         /// Prints what happens, one line per event; `--trace=disk` with every file operation.
         #[arg(long, value_enum, num_args = 0..=1, require_equals = true,
               default_missing_value = "events")]
@@ -120,6 +127,9 @@ enum Command {
         /// The seed.
         #[arg(long)]
         seed: u64,
+        /// The size of its world, when it was explored with one.
+        #[arg(long, value_parser = size_of)]
+        size: Option<Size>,
     },
     /// Judges a history of JSON lines, of this simulator or of any broker.
     Judge {
@@ -147,6 +157,10 @@ enum TraceOf {
     Events,
     /// Also every file operation.
     Disk,
+}
+
+fn size_of(name: &str) -> Result<Size, String> {
+    Size::from_name(name).ok_or_else(|| format!("\"{name}\" is no size of a world"))
 }
 
 fn trace_of(wanted: Option<TraceOf>) -> Trace {
@@ -177,13 +191,13 @@ fn main() -> ExitCode {
     // Panics are caught per seed and reported with it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     match Cli::parse().command {
-        Command::Explore { seeds, jobs, from, failures, check_every, save } => {
-            let plan =
-                Exploration { from, seeds, jobs, check_every, most_failures: failures.max(1) };
+        Command::Explore { seeds, jobs, from, size, failures, check_every, save } => {
+            let most_failures = failures.max(1);
+            let plan = Exploration { from, size, seeds, jobs, check_every, most_failures };
             explore_and_report(plan, save.as_deref())
         }
-        Command::Run { seed, trace } => run_one(seed, trace),
-        Command::History { seed } => print_history(seed),
+        Command::Run { seed, size, trace } => run_one(Seed { number: seed, size }, trace),
+        Command::History { seed, size } => print_history(Seed { number: seed, size }),
         Command::Judge { file } => judge_file(&file),
         Command::Replay { files, trace } => replay(&files, trace),
         Command::Shrink { file, time_limit_s, to } => {
@@ -205,7 +219,8 @@ fn main() -> ExitCode {
         }
         Command::Canary { save } => run_canary(save.as_deref()),
         Command::Hash { seeds, jobs, from } => {
-            let plan = Exploration { from, seeds, jobs, check_every: 0, most_failures: usize::MAX };
+            let (check_every, most_failures) = (0, usize::MAX);
+            let plan = Exploration { from, size: None, seeds, jobs, check_every, most_failures };
             let summary = explore(plan, |_, _| {});
             println!("{:016x} over {} seeds from {from}", summary.hash, summary.seeds);
             ExitCode::SUCCESS
@@ -224,9 +239,10 @@ fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
     let commit = commit();
     println!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
     let stop = stop_flag();
-    let failing = |seed: u64, failure: &Failure| {
-        println!("seed {seed}: {failure}");
-        println!("  verdict-sim run --seed {seed} --trace");
+    let failing = |number: u64, failure: &Failure| {
+        let seed = Seed { number, size: plan.size };
+        println!("seed {number}: {failure}");
+        println!("  verdict-sim run {seed} --trace");
         match save.map(|folder| save_seed(folder, seed, &commit)) {
             Some(Ok(path)) => println!("  verdict-sim shrink {}", path.display()),
             Some(Err(error)) => println!("  not saved: {error}"),
@@ -234,11 +250,11 @@ fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
         }
     };
     let (summary, took) = timed(|| explore_until(plan, &stop, failing, |_| {}));
-    report(&summary, took);
+    report(&summary, took, plan.jobs);
     ExitCode::from(worst(summary.failures.iter().map(|(_, failure)| failure.exit_code())))
 }
 
-fn report(summary: &Summary, took: Duration) {
+fn report(summary: &Summary, took: Duration, jobs: usize) {
     println!("marks:");
     for (mark, count) in Mark::ALL.iter().zip(&summary.marks) {
         println!("  {count:>12} {}", mark.name());
@@ -247,8 +263,11 @@ fn report(summary: &Summary, took: Duration) {
     if !missed.is_empty() {
         println!("NEVER HIT ({}): {}", missed.len(), missed.join(" "));
     }
-    println!("{}", speed(summary, took));
+    println!("{}", speed(summary, took, jobs));
     println!("{}", averages(summary));
+    if let Some(mb) = resident_mb() {
+        println!("{mb} MB resident");
+    }
     println!("hash {:016x}", summary.hash);
     println!("{} failing seeds", summary.failures.len());
 }
@@ -273,8 +292,9 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
         return ExitCode::from(127);
     };
     let target = to.unwrap_or_else(|| shrunk_name(file));
-    let (result, took) =
-        timed(|| save_shrunk(&target, &recorded, scenario.seed(), &commit(), limit));
+    let (result, took) = timed(|| {
+        save_shrunk(&target, &recorded, scenario.seed().map(|seed| seed.number), &commit(), limit)
+    });
     match result {
         Ok(Some((shrunk, failure))) => {
             println!(
@@ -300,7 +320,7 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
     }
 }
 
-fn print_history(seed: u64) -> ExitCode {
+fn print_history(seed: Seed) -> ExitCode {
     match history_of(seed) {
         Ok(history) => match history.write_json_lines(&mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -360,8 +380,8 @@ fn judge_file(file: &Path) -> ExitCode {
     }
 }
 
-fn run_one(seed: u64, trace: Option<TraceOf>) -> ExitCode {
-    println!("seed {seed}");
+fn run_one(seed: Seed, trace: Option<TraceOf>) -> ExitCode {
+    println!("{seed}");
     let run = run_seed(seed, trace_of(trace));
     println!(
         "hash {:016x}, {} inputs, {} operations, {} lives, {:.3} simulated s",

@@ -68,6 +68,7 @@ impl Nightly {
         let said = Mutex::new(Instant::now());
         let plan = Exploration {
             from: self.from,
+            size: None,
             seeds: u64::MAX,
             jobs: self.jobs,
             check_every: 100,
@@ -75,7 +76,7 @@ impl Nightly {
         };
         let failing = |seed: u64, failure: &Failure| {
             println!("seed {seed}: {failure}");
-            match save_seed(&self.save, seed, &commit) {
+            match save_seed(&self.save, seed.into(), &commit) {
                 Ok(path) => println!("  saved: {}", path.display()),
                 Err(error) => println!("  not saved: {error}"),
             }
@@ -87,7 +88,7 @@ impl Nightly {
             let mut said = said.lock().expect("no thread panics while it prints");
             if said.elapsed() >= self.every {
                 *said = Instant::now();
-                println!("{}", progress(summary, began.elapsed()));
+                println!("{}", progress(summary, began.elapsed(), self.jobs));
             }
         });
         let took = began.elapsed();
@@ -143,6 +144,7 @@ impl Nightly {
     fn second_process(&self) -> Result<(), String> {
         let plan = Exploration {
             from: self.from,
+            size: None,
             seeds: self.sample,
             jobs: self.jobs,
             check_every: 0,
@@ -174,7 +176,7 @@ impl Nightly {
         let sample = format!("; {} seeds agree in two processes", self.sample);
         let mut lines = vec![
             "== the night".to_owned(),
-            speed(summary, took),
+            speed(summary, took, self.jobs),
             averages(summary),
             format!("seeds {} to {}", self.from, self.from + summary.seeds),
             format!("hash {:016x}{}", summary.hash, if agrees { &*sample } else { "" }),

@@ -13,7 +13,7 @@ use crate::explore::{Failure, Run, config_hash, plan_of, record_seed, run_record
 use crate::marks::names_hit;
 use crate::scenario::Found;
 use crate::trace::Trace;
-use crate::world::Cuts;
+use crate::world::{Cuts, Seed};
 
 /// A run that can be repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ struct RecordedFile {
 impl RecordedRun {
     /// Runs a seed and records it.
     #[must_use]
-    pub fn of_seed(seed: u64) -> (Self, Run) {
-        let mut run = record_seed(seed, Trace::quiet());
+    pub fn of_seed(seed: impl Into<Seed>) -> (Self, Run) {
+        let mut run = record_seed(seed.into(), Trace::quiet());
         let choices = run.recording.take().unwrap_or_default();
         (Self { choices, cuts: Cuts::default() }, run)
     }

@@ -15,15 +15,17 @@ pub fn marks_due(summary: &Summary) -> Vec<&'static str> {
     summary.marks_missed().map(Mark::name).collect()
 }
 
-/// Seeds, core inputs and simulated seconds per second, in one line.
+/// Seeds, core inputs (of all threads, and of each) and simulated seconds per second, in one line.
 #[must_use]
-pub fn speed(summary: &Summary, took: Duration) -> String {
+pub fn speed(summary: &Summary, took: Duration, jobs: usize) -> String {
     let seconds = took.as_secs_f64().max(1e-9);
+    let inputs = summary.inputs as f64 / seconds;
     format!(
-        "{} seeds in {seconds:.1} s: {:.0} seeds/s, {:.0} core inputs/s, {:.0} simulated s/s",
+        "{} seeds in {seconds:.1} s: {:.0} seeds/s, {inputs:.0} core inputs/s ({:.0} a thread), \
+         {:.0} simulated s/s",
         summary.seeds,
         summary.seeds as f64 / seconds,
-        summary.inputs as f64 / seconds,
+        inputs / jobs.max(1) as f64,
         summary.simulated.as_secs_f64() / seconds
     )
 }
@@ -42,11 +44,11 @@ pub fn averages(summary: &Summary) -> String {
 
 /// One line about a run that goes on.
 #[must_use]
-pub fn progress(summary: &Summary, took: Duration) -> String {
+pub fn progress(summary: &Summary, took: Duration, jobs: usize) -> String {
     let resident = resident_mb().map_or_else(String::new, |mb| format!(", {mb} MB"));
     format!(
         "{}, {} failures, {} marks still at 0{resident}",
-        speed(summary, took),
+        speed(summary, took, jobs),
         summary.failures.len(),
         marks_due(summary).len()
     )

@@ -7,6 +7,7 @@ use crate::explore::Failure;
 use crate::record::RecordedRun;
 use crate::shrink::{Shrunk, shrink};
 use crate::trace::Trace;
+use crate::world::Seed;
 
 /// The commit that is checked out, as far as git knows.
 #[must_use]
@@ -25,13 +26,14 @@ pub fn commit() -> String {
 /// # Errors
 ///
 /// When the seed does not fail when it runs again, or the file cannot be written.
-pub fn save_seed(folder: &Path, seed: u64, commit: &str) -> std::io::Result<PathBuf> {
+pub fn save_seed(folder: &Path, seed: Seed, commit: &str) -> std::io::Result<PathBuf> {
     let (recorded, run) = RecordedRun::of_seed(seed);
     let failure = run.failure.as_ref().ok_or_else(|| std::io::Error::other("it does not fail"))?;
-    let text =
-        recorded.to_file(Some(seed), &run, failure, commit).map_err(std::io::Error::other)?;
+    let text = recorded
+        .to_file(Some(seed.number), &run, failure, commit)
+        .map_err(std::io::Error::other)?;
     std::fs::create_dir_all(folder)?;
-    let path = folder.join(format!("seed-{seed}.toml"));
+    let path = folder.join(format!("seed-{}.toml", seed.number));
     std::fs::write(&path, text)?;
     Ok(path)
 }

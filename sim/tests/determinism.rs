@@ -8,7 +8,14 @@ use verdict_sim::trace::Trace;
 const SEEDS: u64 = 20;
 
 fn plan(jobs: usize) -> Exploration {
-    Exploration { from: 0, seeds: SEEDS, jobs, check_every: 0, most_failures: usize::MAX }
+    Exploration {
+        from: 0,
+        size: None,
+        seeds: SEEDS,
+        jobs,
+        check_every: 0,
+        most_failures: usize::MAX,
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use kacrab_protocol::generated::api_versions_response::{
 use super::Context;
 use crate::error::ErrorCode;
 use crate::node::Node;
-use crate::wire::{API_VERSIONS, APIS, ApiVersionsRequest, Response};
+use crate::wire::{API_VERSIONS, APIS, ApiVersionsRequest, Limits, Response};
 
 pub(crate) fn handle(node: &mut Node, context: &Context, request: &ApiVersionsRequest) {
     let data = match check(node, context.version, request) {
@@ -75,6 +75,9 @@ fn api_version(api: &crate::wire::ApiRange) -> ApiVersion {
 }
 
 fn answer(node: &Node) -> ApiVersionsResponseData {
+    // What is told is what a connection of the same configuration takes.
+    let limits = Limits::from(&node.config);
+    let served = |api| ApiVersion { max_version: limits.last_version(api), ..api_version(api) };
     let features = node.meta.features();
     let supported = features
         .supported
@@ -97,7 +100,7 @@ fn answer(node: &Node) -> ApiVersionsResponseData {
         })
         .collect();
     ApiVersionsResponseData {
-        api_keys: APIS.iter().map(api_version).collect(),
+        api_keys: APIS.iter().map(served).collect(),
         supported_features: supported,
         finalized_features_epoch: features.epoch,
         finalized_features: finalized,

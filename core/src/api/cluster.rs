@@ -12,7 +12,7 @@ use kacrab_protocol::generated::find_coordinator_response::{
 };
 use kacrab_protocol::generated::{DescribeClusterRequestData, FindCoordinatorRequestData};
 
-use super::Context;
+use super::{Context, operations};
 use crate::cluster::Member;
 use crate::error::ErrorCode;
 use crate::node::Node;
@@ -24,8 +24,6 @@ use crate::wire::{Request, Response};
 /// FindCoordinator's key types.
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
-/// What is answered for operations nobody asked to be told.
-pub(super) const NO_OPERATIONS: i32 = i32::MIN;
 /// DescribeCluster's endpoint type for brokers.
 const BROKERS: i8 = 1;
 
@@ -126,7 +124,7 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeClu
             error_code: ErrorCode::MismatchedEndpointType.code(),
             endpoint_type: BROKERS,
             controller_id: -1,
-            cluster_authorized_operations: NO_OPERATIONS,
+            cluster_authorized_operations: operations::NOT_ASKED,
             ..Default::default()
         };
         return node.respond(context.id, Response::DescribeCluster(data));
@@ -147,7 +145,10 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeClu
                 ..Default::default()
             })
             .collect(),
-        cluster_authorized_operations: NO_OPERATIONS,
+        cluster_authorized_operations: operations::if_asked(
+            request.include_cluster_authorized_operations,
+            operations::OF_CLUSTERS,
+        ),
         ..Default::default()
     };
     node.respond(context.id, Response::DescribeCluster(data));

@@ -20,9 +20,9 @@ use kacrab_protocol::generated::{
 };
 
 use super::Context;
-use super::group_admin::ALL_OPERATIONS;
 use super::groups::{PendingGroup, kafka};
 use super::offsets::text;
+use super::operations;
 use super::waiting::Pending;
 use crate::error::ErrorCode;
 use crate::group::{
@@ -107,7 +107,7 @@ pub(crate) fn describe(
     request: &ConsumerGroupDescribeRequestData,
 ) {
     let enabled = is_enabled(node);
-    let operations = if request.include_authorized_operations { ALL_OPERATIONS } else { i32::MIN };
+    let may = operations::if_asked(request.include_authorized_operations, operations::OF_GROUPS);
     let groups = request.group_ids.iter().map(|id| {
         let found = match (enabled, id.as_str()) {
             (false, _) => Err(GroupError::UnsupportedVersion),
@@ -115,10 +115,9 @@ pub(crate) fn describe(
             (true, group) => node.group.describe_consumer(group),
         };
         match found {
-            Ok(group) => DescribedGroup {
-                authorized_operations: operations,
-                ..described(id.clone(), &group)
-            },
+            Ok(group) => {
+                DescribedGroup { authorized_operations: may, ..described(id.clone(), &group) }
+            }
             Err(error) => refused(node, id, error),
         }
     });

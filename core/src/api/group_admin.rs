@@ -23,6 +23,7 @@ use kacrab_protocol::generated::{
 use super::Context;
 use super::groups::{PendingGroup, code_of, kafka};
 use super::offsets::{check_partition, resolve};
+use super::operations;
 use super::waiting::Pending;
 use crate::error::ErrorCode;
 use crate::group::{DescribedGroup, GroupError, GroupId, GroupReply};
@@ -33,9 +34,6 @@ use crate::wire::{DeleteGroupsResponse, DeletedGroup, Response};
 
 /// From this version DescribeGroups says that there is no such group (KIP-1043).
 const DESCRIBE_NOT_FOUND: i16 = 6;
-/// What may be done with a group where nothing is forbidden: READ, DELETE, DESCRIBE,
-/// DESCRIBE_CONFIGS and ALTER_CONFIGS as bits (KIP-430).
-pub(super) const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11;
 
 /// An administrator's request that waits to be persisted.
 #[derive(Clone, Debug)]
@@ -45,11 +43,11 @@ pub(crate) enum PendingGroupAdmin {
 }
 
 pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeGroupsRequestData) {
-    let operations = if request.include_authorized_operations { ALL_OPERATIONS } else { i32::MIN };
+    let may = operations::if_asked(request.include_authorized_operations, operations::OF_GROUPS);
     let groups = request.groups.iter().map(|id| {
         let found = node.group.describe(id.as_str());
         // Of a group that is not there nothing is told of what may be done with it.
-        let authorized_operations = if found.is_ok() { operations } else { i32::MIN };
+        let authorized_operations = if found.is_ok() { may } else { operations::NOT_ASKED };
         let group_id = id.clone();
         let not_found = || match node.group.has_consumer_group(id.as_str()) {
             true => format!("Group {} is not a classic group.", id.as_str()),

@@ -18,6 +18,7 @@ pub(crate) mod groups;
 mod leader_epochs;
 mod list_offsets;
 pub(crate) mod offsets;
+mod operations;
 pub(crate) mod produce;
 mod quorum;
 mod replicas;

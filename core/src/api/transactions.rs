@@ -10,7 +10,7 @@ use super::{Context, add_partitions};
 use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::node::Node;
-use crate::txn::{InitProducerId, TxnReply, TxnReplyTo};
+use crate::txn::{InitProducerId, Initialized, TxnReply, TxnReplyTo};
 use crate::types::{
     CONSUMER_OFFSETS_TOPIC, Decision, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition,
     partition_for,
@@ -156,15 +156,19 @@ fn response(pending: &PendingTransaction, reply: TxnReply) -> Response {
     }
 }
 
-fn init_response(result: Result<(i64, i16), ErrorCode>, version: i16) -> Response {
+fn init_response(result: Result<Initialized, ErrorCode>, version: i16) -> Response {
     let result = result.map_err(|code| before(4, version, code));
-    let (producer_id, producer_epoch) = result.unwrap_or((NO_PRODUCER_ID, NO_PRODUCER_EPOCH));
+    let nobody = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH);
+    let (producer_id, producer_epoch) =
+        result.map_or(nobody, |given| (given.producer_id, given.producer_epoch));
+    let (ongoing_txn_producer_id, ongoing_txn_producer_epoch) =
+        result.map_or(nobody, |given| given.ongoing.unwrap_or(nobody));
     Response::InitProducerId(InitProducerIdResponseData {
         error_code: result.err().unwrap_or(ErrorCode::None).code(),
         producer_id,
         producer_epoch,
-        ongoing_txn_producer_id: NO_PRODUCER_ID,
-        ongoing_txn_producer_epoch: NO_PRODUCER_EPOCH,
+        ongoing_txn_producer_id,
+        ongoing_txn_producer_epoch,
         ..Default::default()
     })
 }

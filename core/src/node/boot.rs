@@ -14,7 +14,7 @@ use super::Node;
 use crate::api;
 use crate::io::Output;
 use crate::mark;
-use crate::partition::Partition;
+use crate::partition::{LogConfig, Partition};
 use crate::store::{LogSnapshot, RecoveredLog};
 use crate::types::{
     CONSUMER_OFFSETS_TOPIC, METADATA_TOPIC, PartitionId, TRANSACTION_STATE_TOPIC, TopicPartition,
@@ -111,9 +111,13 @@ impl Node {
         self.phase = Phase::Booting;
         let epoch = self.meta.leader_epoch();
         let now_ms = self.now.wall_ms;
+        let mut configs = BTreeMap::new();
         for log in core::mem::take(&mut self.boot.recovered) {
-            let config = self.log_config(&log.topic.topic);
             let topic = log.topic.clone();
+            let config: LogConfig = configs
+                .entry(topic.topic.clone())
+                .or_insert_with(|| self.log_config(&topic.topic))
+                .clone();
             let (segment_bytes, segment_ms) = self.segment_limits(&config);
             self.store.set_segment_limits(log.id, segment_bytes, segment_ms);
             let mut partition = Partition::recover(log.id, topic, config, epoch, &log, now_ms);

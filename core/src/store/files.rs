@@ -70,7 +70,13 @@ impl Kind {
 
     /// The file of this kind for an offset, twenty digits wide.
     pub(super) fn path(self, folder: &str, offset: Offset) -> FilePath {
-        FilePath::from(format!("{folder}/{offset:020}{}", self.suffix()))
+        let suffix = self.suffix();
+        let mut path = String::with_capacity(folder.len() + 21 + suffix.len());
+        path.push_str(folder);
+        path.push('/');
+        push_digits(&mut path, offset);
+        path.push_str(suffix);
+        FilePath::from(path)
     }
 
     /// Where the file of this kind is as long as a cleaning has not put it in its place.
@@ -92,6 +98,18 @@ impl Kind {
         }
         Some((kind, digits.parse().ok()?))
     }
+}
+
+/// Twenty digits. Paths are asked for with every file, and formatting would take longer than all
+/// the rest.
+fn push_digits(text: &mut String, offset: Offset) {
+    let mut rest = offset.unsigned_abs();
+    let mut digits = [b'0'; 20];
+    for digit in digits.iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    text.extend(digits.map(char::from));
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -167,6 +185,14 @@ pub(super) fn parse_leader_epochs(text: &[u8]) -> Option<Vec<(i32, Offset)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_has_twenty_digits() {
+        for offset in [0, 7, 1_234_567, i64::MAX] {
+            let path = Kind::TimeIndex.path("t-0", offset);
+            assert_eq!(path.as_str(), format!("t-0/{offset:020}.timeindex"));
+        }
+    }
 
     #[test]
     fn file_names_carry_twenty_digits_and_come_back() {

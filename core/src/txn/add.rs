@@ -1,4 +1,6 @@
 //! AddPartitionsToTxn, AddOffsetsToTxn, and the verification of KIP-890 (spec 4.2.1, 4.2.2, 4.3).
+//!
+//! A transaction that was kept (KIP-939) can only be ended: INVALID_TXN_STATE.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -47,14 +49,12 @@ impl TxnCoordinator {
             return Err(TxnError::ConcurrentTransactions);
         }
         let metadata = &entry.metadata;
-        if metadata.producer_id != producer_id {
-            return Err(TxnError::InvalidProducerIdMapping);
-        }
-        if !metadata.is_current(producer_epoch) {
-            return Err(TxnError::ProducerFenced);
-        }
+        metadata.check_owner(producer_id, producer_epoch)?;
         if metadata.state.is_prepared() {
             return Err(TxnError::ConcurrentTransactions);
+        }
+        if metadata.is_kept() {
+            return Err(TxnError::InvalidTxnState);
         }
         if metadata.state == TxnState::Ongoing
             && partitions.iter().all(|partition| metadata.partitions.contains(partition))
@@ -90,14 +90,11 @@ impl TxnCoordinator {
             Err(error) => Err(error),
             Ok((_, entry)) => {
                 let metadata = &entry.metadata;
-                if metadata.producer_id != producer_id {
-                    Err(TxnError::InvalidProducerIdMapping)
-                } else if !metadata.is_current(producer_epoch) {
-                    Err(TxnError::ProducerFenced)
-                } else if metadata.state.is_prepared() {
-                    Err(TxnError::ConcurrentTransactions)
-                } else {
-                    Ok(&metadata.partitions)
+                match metadata.check_owner(producer_id, producer_epoch) {
+                    Err(error) => Err(error),
+                    Ok(()) if metadata.state.is_prepared() => Err(TxnError::ConcurrentTransactions),
+                    Ok(()) if metadata.is_kept() => Err(TxnError::InvalidTxnState),
+                    Ok(()) => Ok(&metadata.partitions),
                 }
             }
         };

@@ -15,8 +15,8 @@ use super::markers::Timer;
 use super::metadata::Metadata;
 use super::shard::Pending;
 use super::{
-    AppendId, LogAppendError, TransactionalId, TxnCoordinator, TxnEffect, TxnError, TxnReply,
-    TxnReplyTo, TxnState, records,
+    AppendId, Initialized, LogAppendError, TransactionalId, TxnCoordinator, TxnEffect, TxnError,
+    TxnReply, TxnReplyTo, TxnState, records,
 };
 use crate::io::RequestId;
 use crate::mark;
@@ -172,8 +172,11 @@ impl TxnCoordinator {
         let metadata = &entry.metadata;
         match then {
             Then::AnswerInit(to) => {
-                let producer = (metadata.producer_id, metadata.producer_epoch);
-                self.reply(TxnReplyTo::Client(to), TxnReply::InitProducerId(Ok(producer)));
+                let (producer_id, producer_epoch) = metadata.client();
+                let ongoing =
+                    metadata.is_kept().then_some((metadata.producer_id, metadata.producer_epoch));
+                let answer = Initialized { producer_id, producer_epoch, ongoing };
+                self.reply(TxnReplyTo::Client(to), TxnReply::InitProducerId(Ok(answer)));
             }
             Then::AnswerAdd(to) => self.reply(to, TxnReply::AddPartitions(Ok(()))),
             Then::SendMarkers(whom) => self.decision_persisted(now, partition, txn, whom),

@@ -9,7 +9,10 @@ use super::{TransactionalId, TxnCoordinator, TxnError, TxnReply, TxnReplyTo, Txn
 use crate::io::RequestId;
 use crate::mark;
 use crate::time::Now;
-use crate::types::{Decision, NO_PRODUCER_ID, ProducerEpoch, ProducerId};
+use crate::types::{Decision, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId};
+
+/// No producer id and no epoch.
+const NOBODY: (ProducerId, ProducerEpoch) = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH);
 
 /// For whom a transaction is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,8 +91,8 @@ impl TxnCoordinator {
                 // Kafka refuses to count on from the last epoch; only an abort goes through.
                 return Err(TxnError::Unknown);
             }
-            let next = self.next_producer_id(&metadata)?;
-            metadata.prepare_end_bumped(decision, next, TV2, now.wall_ms)
+            let after = self.owner_after(&metadata)?;
+            metadata.prepare_end_bumped(decision, after, TV2, now.wall_ms)
         } else {
             metadata.prepare_end_classic(decision, now.wall_ms)
         };
@@ -109,29 +112,43 @@ impl TxnCoordinator {
     ) -> Result<(), TxnError> {
         let (_, entry) = self.known(id)?;
         let metadata = entry.metadata.clone();
-        let level = self.config.transaction_version;
-        let next = if level >= TV2 { self.next_producer_id(&metadata)? } else { NO_PRODUCER_ID };
-        let target = metadata.prepare_fence(next, level, now.wall_ms);
+        // A kept transaction has two epochs, and only the records of version 2 hold them.
+        let level = if metadata.is_kept() { TV2 } else { self.config.transaction_version };
+        let after = if level >= TV2 { self.owner_after(&metadata)? } else { NOBODY };
+        let target = metadata.prepare_fence(after, level, now.wall_ms);
         self.append_transition(partition, id, target, Then::SendMarkers(whom));
         Ok(())
     }
 
-    /// The producer id that follows an exhausted one; -1 while the epoch lasts.
-    fn next_producer_id(&mut self, metadata: &Metadata) -> Result<ProducerId, TxnError> {
-        if metadata.is_exhausted() {
-            mark!(TxnPidRotated);
-            self.take_producer_id()
-        } else {
-            Ok(NO_PRODUCER_ID)
+    /// Who the owner is once the transaction is over, as a record of the decision has it: a new
+    /// producer id when the epoch is exhausted, and -1 and -1 for the same id at the next epoch.
+    /// Of a kept transaction it is written out, and the epoch moves once more: a late EndTxn under
+    /// the one before must not end the transaction that comes after.
+    fn owner_after(
+        &mut self,
+        metadata: &Metadata,
+    ) -> Result<(ProducerId, ProducerEpoch), TxnError> {
+        match (metadata.is_exhausted(), metadata.is_kept()) {
+            (true, kept) => {
+                mark!(TxnPidRotated);
+                Ok((self.take_producer_id()?, if kept { 0 } else { NO_PRODUCER_EPOCH }))
+            }
+            (false, true) => {
+                let (producer_id, epoch) = metadata.client();
+                Ok((producer_id, epoch + 1))
+            }
+            (false, false) => Ok(NOBODY),
         }
     }
 
     /// Whether a TV2 request may change this id: on a cluster below level 2 only if the open
     /// transaction is a TV2 one that began before the level was lowered, and level 0 cannot store
-    /// it at all (report P30; Kafka leaves the id stuck there, P27).
+    /// it at all (report P30; Kafka leaves the id stuck there, P27). A kept one is always admitted:
+    /// what was prepared must be able to end either way.
     pub(super) fn admits_tv2(&self, metadata: &Metadata) -> bool {
         let level = self.config.transaction_version;
         level >= TV2
+            || metadata.is_kept()
             || (level == 1 && metadata.state == TxnState::Ongoing && metadata.client_version == TV2)
     }
 
@@ -172,10 +189,9 @@ pub(crate) fn end_classic(
     decision: Decision,
 ) -> Result<EndRow, TxnError> {
     use Decision::{Abort, Commit};
-    if metadata.producer_id != producer_id {
-        return Err(TxnError::InvalidProducerIdMapping);
-    }
-    if !metadata.is_current(producer_epoch) {
+    metadata.check_owner(producer_id, producer_epoch)?;
+    if metadata.is_kept() {
+        // Only EndTxn v5 can end it: without a bump its two epochs cannot be told apart.
         return Err(TxnError::ProducerFenced);
     }
     if pending {
@@ -210,18 +226,20 @@ pub(crate) fn end_bumped(
     if pending {
         return Err(TxnError::ConcurrentTransactions);
     }
+    let (owner_id, owner_epoch) = metadata.client();
     let overflow_retry = metadata.previous_producer_id == producer_id
         && producer_epoch == EXHAUSTED_EPOCH
-        && metadata.producer_epoch == 0;
-    if metadata.producer_id != producer_id && !overflow_retry {
-        return Err(TxnError::InvalidProducerIdMapping);
+        && owner_epoch == 0
+        && !metadata.is_kept();
+    if owner_id != producer_id && !overflow_retry {
+        return Err(metadata.stranger(producer_id));
     }
     let same = metadata.is_current(producer_epoch);
     // Only an end that raised the epoch has a repeat with the epoch below. Where an owner of old
     // (EndTxn v0 to v4) ended the transaction, one below is a fenced owner: Kafka 4.4.0 hands it
     // the live owner's epoch, and their sequences collide (found by verdict-sim, seed 163).
-    let bump_retry = metadata.client_version >= 2
-        && i32::from(metadata.producer_epoch) == i32::from(producer_epoch) + 1;
+    let bump_retry =
+        metadata.client_version >= 2 && i32::from(owner_epoch) == i32::from(producer_epoch) + 1;
     let retry = bump_retry || overflow_retry;
     let valid = match metadata.state {
         TxnState::Ongoing | TxnState::Empty => same,

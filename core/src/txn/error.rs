@@ -41,10 +41,8 @@ pub enum TxnError {
     /// `transaction.two.phase.commit.enable` is off.
     #[error("two-phase commit is not enabled")]
     TwoPhaseCommitDisabled,
-    /// `keep_prepared_txn` is not served (as in Kafka 4.4.0, KIP-939).
-    #[error("keeping a prepared transaction is not supported")]
-    KeepPreparedUnsupported,
-    /// A TV2 request on a cluster whose transaction.version is below 2 (report P30).
+    /// A TV2 request, or `keep_prepared_txn`, on a cluster whose transaction.version is below 2
+    /// (report P30).
     #[error("the cluster's transaction.version is below 2")]
     VersionNotEnabled,
     /// Verification: the partition is not part of the transaction; it must be aborted.

@@ -11,7 +11,7 @@
 
 use alloc::collections::BTreeSet;
 
-use super::TxnState;
+use super::{TxnError, TxnState};
 use crate::types::{
     Decision, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId, TopicPartition,
 };
@@ -32,15 +32,15 @@ pub(crate) struct Metadata {
     pub(crate) producer_id: ProducerId,
     /// The producer id before the last transition.
     pub(crate) previous_producer_id: ProducerId,
-    /// The producer id that Complete* switches to; -1 if it keeps the current one.
+    /// The producer id that Complete* switches to; -1 if it keeps the current one. Of a kept
+    /// transaction the producer id of its owner, see [`client`](Self::client).
     pub(crate) next_producer_id: ProducerId,
     /// The epoch in force; -1 for an id whose first record was not written yet.
     pub(crate) producer_epoch: ProducerEpoch,
-    /// The epoch before the last bump, to recognise a repeated request. Not persisted.
-    ///
-    /// KAFKA-20357: 4.4.0 forgets it at a reload. The record's tag 3 (next_producer_epoch), in
-    /// the schema but never written by 4.4.0, is where a later Kafka could keep it; we write the
-    /// bytes that 4.4.0 writes.
+    /// Of a kept transaction (KIP-939) the epoch of its owner, else -1.
+    pub(crate) next_producer_epoch: ProducerEpoch,
+    /// The owner's epoch before the last bump, to recognise a repeated request. Apache Kafka
+    /// 4.4.0 forgets it at a reload (KAFKA-20357).
     pub(crate) last_producer_epoch: ProducerEpoch,
     /// After how many milliseconds an open transaction is aborted; `i32::MAX` means never.
     pub(crate) timeout_ms: i32,
@@ -54,7 +54,7 @@ pub(crate) struct Metadata {
     pub(crate) last_update_ms: i64,
     /// The transaction version of the last client, 0 or 2; the markers carry it.
     pub(crate) client_version: i16,
-    /// Whether the coordinator itself aborted the last transaction. Not persisted (report P33).
+    /// Whether the coordinator itself aborted the last transaction (report P33).
     pub(crate) aborted_by_coordinator: bool,
 }
 
@@ -66,6 +66,7 @@ impl Metadata {
             previous_producer_id: NO_PRODUCER_ID,
             next_producer_id: NO_PRODUCER_ID,
             producer_epoch: NO_PRODUCER_EPOCH,
+            next_producer_epoch: NO_PRODUCER_EPOCH,
             last_producer_epoch: NO_PRODUCER_EPOCH,
             timeout_ms,
             state: TxnState::Empty,
@@ -77,15 +78,60 @@ impl Metadata {
         }
     }
 
-    /// Whether the epoch has to be replaced by a new producer id.
-    pub(crate) const fn is_exhausted(&self) -> bool {
-        self.producer_epoch >= EXHAUSTED_EPOCH
+    /// Whether the transaction was kept by an InitProducerId (KIP-939): its records have the
+    /// producer id and epoch in force, its owner has the next ones.
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.next_producer_epoch != NO_PRODUCER_EPOCH
     }
 
-    /// Whether a producer's epoch is the one in force. None is while the id's first record was not
+    /// The producer id and epoch that a client must name to act.
+    pub(crate) const fn client(&self) -> (ProducerId, ProducerEpoch) {
+        if self.is_kept() {
+            (self.next_producer_id, self.next_producer_epoch)
+        } else {
+            (self.producer_id, self.producer_epoch)
+        }
+    }
+
+    /// Whether the owner's epoch has to be replaced by a new producer id.
+    pub(crate) const fn is_exhausted(&self) -> bool {
+        self.client().1 >= EXHAUSTED_EPOCH
+    }
+
+    /// Whether a producer's epoch is the owner's. None is while the id's first record was not
     /// written: only InitProducerId may go on with such an id.
     pub(crate) const fn is_current(&self, epoch: ProducerEpoch) -> bool {
-        epoch == self.producer_epoch && epoch != NO_PRODUCER_EPOCH
+        epoch == self.client().1 && epoch != NO_PRODUCER_EPOCH
+    }
+
+    /// Whether the transaction waits for a coordinator outside, however long (KIP-939).
+    pub(crate) const fn is_two_phase(&self) -> bool {
+        self.timeout_ms == NO_TIMEOUT_MS || self.is_kept()
+    }
+
+    /// Whether a request comes from the owner, and else why not.
+    pub(crate) fn check_owner(
+        &self,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+    ) -> Result<(), TxnError> {
+        if self.client().0 != producer_id {
+            Err(self.stranger(producer_id))
+        } else if self.is_current(producer_epoch) {
+            Ok(())
+        } else {
+            Err(TxnError::ProducerFenced)
+        }
+    }
+
+    /// What is told to a producer id that is not the owner's. The one that a kept transaction began
+    /// under was the owner's until it was kept.
+    pub(crate) const fn stranger(&self, producer_id: ProducerId) -> TxnError {
+        if self.is_kept() && self.producer_id == producer_id {
+            TxnError::ProducerFenced
+        } else {
+            TxnError::InvalidProducerIdMapping
+        }
     }
 
     /// When an open transaction is due to be aborted; it is overdue *after* this wall clock time.
@@ -123,7 +169,11 @@ impl Metadata {
         timeout_ms: i32,
         now_ms: i64,
     ) -> Self {
+        // A repeat changes nothing, so that the next repeat is recognised as well. Apache Kafka
+        // forgets the id before the rotation with the first repeat.
+        let repeat = (producer_id, epoch) == (self.producer_id, self.producer_epoch);
         Self {
+            previous_producer_id: if repeat { self.previous_producer_id } else { self.producer_id },
             producer_id,
             producer_epoch: epoch,
             last_producer_epoch: last_epoch,
@@ -131,6 +181,23 @@ impl Metadata {
             partitions: BTreeSet::new(),
             start_ms: NO_TIMESTAMP,
             ..self.next(TxnState::Empty, now_ms)
+        }
+    }
+
+    /// InitProducerId that keeps an open transaction: to Ongoing under another owner. An open
+    /// transaction may lose its timeout by that, and never get one.
+    pub(crate) fn prepare_keep(
+        &self,
+        (next_producer_id, next_producer_epoch): (ProducerId, ProducerEpoch),
+        timeout_ms: i32,
+        now_ms: i64,
+    ) -> Self {
+        let waits = timeout_ms == NO_TIMEOUT_MS;
+        Self {
+            next_producer_id,
+            next_producer_epoch,
+            timeout_ms: if waits { NO_TIMEOUT_MS } else { self.timeout_ms },
+            ..self.next(TxnState::Ongoing, now_ms)
         }
     }
 
@@ -160,11 +227,12 @@ impl Metadata {
     }
 
     /// EndTxn v5, and the coordinator's own abort under TV2: the decision with the next epoch.
-    /// `next_producer_id` is -1 unless the epoch is exhausted.
+    /// `after` is the owner's producer id and epoch when the transaction is over, as the record
+    /// has them: -1 and -1 unless the epoch is exhausted or the transaction is kept.
     pub(crate) fn prepare_end_bumped(
         &self,
         decision: Decision,
-        next_producer_id: ProducerId,
+        after: (ProducerId, ProducerEpoch),
         client_version: i16,
         now_ms: i64,
     ) -> Self {
@@ -172,8 +240,9 @@ impl Metadata {
         let mut next = self.next(prepared(decision), now_ms);
         // KAFKA-20090: an abort at the very last epoch goes through without a bump.
         next.producer_epoch = self.producer_epoch.saturating_add(1);
-        next.last_producer_epoch = self.producer_epoch;
-        next.next_producer_id = next_producer_id;
+        (next.next_producer_id, next.next_producer_epoch) = after;
+        // What a repeat is told by once the transaction is over.
+        (next.previous_producer_id, next.last_producer_epoch) = self.client();
         next.client_version = client_version;
         if empty {
             next.partitions = BTreeSet::new();
@@ -185,7 +254,7 @@ impl Metadata {
     /// The coordinator aborts an open transaction so that its producer is fenced (spec 3.4).
     pub(crate) fn prepare_fence(
         &self,
-        next_producer_id: ProducerId,
+        after: (ProducerId, ProducerEpoch),
         cluster_version: i16,
         now_ms: i64,
     ) -> Self {
@@ -196,12 +265,7 @@ impl Metadata {
             Self {
                 start_ms: self.start_ms,
                 partitions: self.partitions.clone(),
-                ..fenced.prepare_end_bumped(
-                    Decision::Abort,
-                    next_producer_id,
-                    cluster_version,
-                    now_ms,
-                )
+                ..fenced.prepare_end_bumped(Decision::Abort, after, cluster_version, now_ms)
             }
         } else {
             Self {
@@ -224,9 +288,19 @@ impl Metadata {
         let rotates = self.client_version == TV2 && self.next_producer_id != NO_PRODUCER_ID;
         Self {
             producer_id: if rotates { self.next_producer_id } else { self.producer_id },
-            producer_epoch: if rotates { 0 } else { self.producer_epoch },
-            previous_producer_id: self.producer_id,
+            producer_epoch: match (rotates, self.is_kept()) {
+                (true, true) => self.next_producer_epoch,
+                (true, false) => 0,
+                (false, _) => self.producer_epoch,
+            },
+            // Of a kept transaction the id that its owner ended it with.
+            previous_producer_id: if self.is_kept() {
+                self.previous_producer_id
+            } else {
+                self.producer_id
+            },
             next_producer_id: NO_PRODUCER_ID,
+            next_producer_epoch: NO_PRODUCER_EPOCH,
             last_producer_epoch: self.last_producer_epoch,
             timeout_ms: self.timeout_ms,
             state,
@@ -252,7 +326,7 @@ impl Metadata {
             TxnState::Ongoing => {
                 same_producer
                     && bump == 0
-                    && next.timeout_ms == self.timeout_ms
+                    && (next.timeout_ms == self.timeout_ms || next.is_kept())
                     && next.partitions.is_superset(&self.partitions)
             }
             TxnState::PrepareCommit | TxnState::PrepareAbort => {
@@ -260,14 +334,16 @@ impl Metadata {
                     && (0..=1).contains(&bump)
                     && next.timeout_ms == self.timeout_ms
                     && next.partitions == self.partitions
-                    && (next.client_version != TV2
-                        || next.last_producer_epoch == self.producer_epoch)
+                    && (next.client_version != TV2 || next.last_producer_epoch == self.client().1)
+                    && (next.is_kept() == self.is_kept())
             }
             TxnState::CompleteCommit | TxnState::CompleteAbort => {
                 next.timeout_ms == self.timeout_ms
                     && next.start_ms == self.start_ms
                     && next.partitions.is_empty()
                     && ((same_producer && bump == 0)
+                        || (self.is_kept()
+                            && (next.producer_id, next.producer_epoch) == self.client())
                         || (next.client_version == TV2
                             && next.producer_epoch == 0
                             && next.previous_producer_id == self.producer_id))

@@ -43,7 +43,7 @@ use bytes::Bytes;
 
 pub use self::describe::TxnDescription;
 pub use self::error::{LogAppendError, TxnError};
-pub use self::init::InitProducerId;
+pub use self::init::{InitProducerId, Initialized};
 pub use self::list::{ListFilters, ListedTxn, TxnListing};
 pub use self::records::{TxnRecordError, decode_key};
 pub use self::state::TxnState;
@@ -118,8 +118,8 @@ pub enum TxnReplyTo {
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TxnReply {
-    /// To InitProducerId: the producer id and epoch.
-    InitProducerId(Result<(ProducerId, ProducerEpoch), TxnError>),
+    /// To InitProducerId: the producer id and epoch, and what was kept.
+    InitProducerId(Result<Initialized, TxnError>),
     /// To AddPartitionsToTxn and AddOffsetsToTxn: one result for all partitions.
     AddPartitions(Result<(), TxnError>),
     /// To a verification: one result for each partition asked for.

@@ -6,8 +6,10 @@
 //!
 //! Value: int16 version, then producer id, epoch, timeout, status, partitions by topic, last
 //! update, start. Version 1 is flexible: compact lengths, and the tags 0 previous_producer_id,
-//! 1 next_producer_id, 2 client_transaction_version. Tag 3 (next_producer_epoch) is in Kafka's
-//! schema but 4.4.0 never writes it; it is read over. A null value is a tombstone.
+//! 1 next_producer_id, 2 client_transaction_version, 3 next_producer_epoch (KIP-939: in Kafka's
+//! schema, never written by 4.4.0). A null value is a tombstone.
+//!
+//! Ours are the tags [`LAST_EPOCH_TAG`] and [`ABORTED_TAG`], which Kafka reads over (decision 0016).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -19,6 +21,12 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use super::TxnState;
 use super::metadata::Metadata;
 use crate::types::{NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicName, TopicPartition};
+
+/// The tag of last_producer_epoch (int16), by which a repeated InitProducerId is recognised.
+/// Apache Kafka 4.4.0 does not persist it (KAFKA-20357). Far from where Kafka's tags grow to.
+const LAST_EPOCH_TAG: u32 = 1_000;
+/// The tag that says by being there that the coordinator itself aborted the transaction. Empty.
+const ABORTED_TAG: u32 = 1_001;
 
 /// Why a record of `__transaction_state` was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -54,9 +62,10 @@ pub fn decode_key(key: &Bytes) -> Result<Arc<str>, TxnRecordError> {
     Ok(Arc::from(take_text(&mut cursor, length)?.as_str()))
 }
 
-/// The value of metadata at a cluster's transaction.version.
+/// The value of metadata at a cluster's transaction.version. A kept transaction needs the tags, so
+/// its records are of version 1 also where the level is 0 by now.
 pub(crate) fn encode_value(metadata: &Metadata, transaction_version: i16) -> Bytes {
-    let flexible = transaction_version >= 1;
+    let flexible = transaction_version >= 1 || metadata.is_kept();
     let mut out = BytesMut::with_capacity(64);
     out.put_i16(i16::from(flexible));
     out.put_i64(metadata.producer_id);
@@ -107,7 +116,11 @@ fn put_tags(out: &mut BytesMut, metadata: &Metadata) {
     let previous = metadata.previous_producer_id != NO_PRODUCER_ID;
     let next = metadata.next_producer_id != NO_PRODUCER_ID;
     let client = metadata.client_version != 0;
-    out.put_u8(u8::from(previous) + u8::from(next) + u8::from(client));
+    let kept = metadata.is_kept();
+    let last = metadata.last_producer_epoch != NO_PRODUCER_EPOCH;
+    let aborted = metadata.aborted_by_coordinator;
+    let count = [previous, next, client, kept, last, aborted].into_iter().map(u8::from).sum();
+    out.put_u8(count);
     if previous {
         out.put_slice(&[0, 8]);
         out.put_i64(metadata.previous_producer_id);
@@ -120,9 +133,22 @@ fn put_tags(out: &mut BytesMut, metadata: &Metadata) {
         out.put_slice(&[2, 2]);
         out.put_i16(metadata.client_version);
     }
+    if kept {
+        out.put_slice(&[3, 2]);
+        out.put_i16(metadata.next_producer_epoch);
+    }
+    if last {
+        put_varint(out, LAST_EPOCH_TAG);
+        out.put_u8(2);
+        out.put_i16(metadata.last_producer_epoch);
+    }
+    if aborted {
+        put_varint(out, ABORTED_TAG);
+        out.put_u8(0);
+    }
 }
 
-/// The metadata of a value. What is not persisted has its default.
+/// The metadata of a value. What version 0 has no field for has its default.
 pub(crate) fn decode_value(value: &Bytes) -> Result<Metadata, TxnRecordError> {
     let mut cursor = Cursor { bytes: value.clone(), flexible: false };
     match cursor.i16()? {
@@ -148,6 +174,7 @@ pub(crate) fn decode_value(value: &Bytes) -> Result<Metadata, TxnRecordError> {
         previous_producer_id: NO_PRODUCER_ID,
         next_producer_id: NO_PRODUCER_ID,
         producer_epoch,
+        next_producer_epoch: NO_PRODUCER_EPOCH,
         last_producer_epoch: NO_PRODUCER_EPOCH,
         timeout_ms,
         state,
@@ -159,6 +186,10 @@ pub(crate) fn decode_value(value: &Bytes) -> Result<Metadata, TxnRecordError> {
     };
     if cursor.flexible {
         cursor.tags(&mut metadata)?;
+    }
+    let open = state == TxnState::Ongoing || state.is_prepared();
+    if !open || metadata.next_producer_id < 0 || metadata.next_producer_epoch < 0 {
+        metadata.next_producer_epoch = NO_PRODUCER_EPOCH;
     }
     Ok(metadata)
 }
@@ -253,7 +284,10 @@ impl Cursor {
                 0 => metadata.previous_producer_id = field.i64()?,
                 1 => metadata.next_producer_id = field.i64()?,
                 2 => metadata.client_version = field.i16()?,
-                // 3 is next_producer_epoch, which 4.4.0 does not read; others are from later.
+                3 => metadata.next_producer_epoch = field.i16()?,
+                LAST_EPOCH_TAG => metadata.last_producer_epoch = field.i16()?,
+                ABORTED_TAG => metadata.aborted_by_coordinator = true,
+                // From a later Kafka.
                 _ => {}
             }
         }
@@ -277,7 +311,10 @@ fn put_length(out: &mut BytesMut, length: usize, flexible: bool) {
         out.put_u32(length);
         return;
     }
-    let mut rest = length + 1;
+    put_varint(out, length + 1);
+}
+
+fn put_varint(out: &mut BytesMut, mut rest: u32) {
     while rest >= 0x80 {
         out.put_u8((rest & 0x7f) as u8 | 0x80);
         rest >>= 7;

@@ -92,6 +92,30 @@ fn a_value_that_switches_the_producer_id_carries_the_next_one() {
 }
 
 #[test]
+fn a_kept_transaction_has_its_owner_in_kafkas_own_tags_at_every_level() {
+    let mut kept = metadata(TxnState::Ongoing, 6, 100);
+    kept.client_version = 2;
+    (kept.next_producer_id, kept.next_producer_epoch) = (6, 101);
+    let hex = "0001 0000000000000006 0064 0000ea60 01 01 0000000000000000 ffffffffffffffff
+               04 0008 0000000000000006 0108 0000000000000006 0202 0002 0302 0065";
+    for level in 0..3 {
+        assert_eq!(encode_value(&kept, level), bytes(hex));
+    }
+    assert_eq!(decode_value(&bytes(hex)), Ok(kept));
+}
+
+#[test]
+fn what_apache_kafka_forgets_is_in_tags_of_our_own() {
+    let mut aborted = metadata(TxnState::CompleteAbort, 6, 1);
+    aborted.last_producer_epoch = 0;
+    aborted.aborted_by_coordinator = true;
+    let hex = "0001 0000000000000006 0001 0000ea60 05 01 0000000000000000 ffffffffffffffff
+               03 0008 0000000000000006 e807 02 0000 e907 00";
+    assert_eq!(encode_value(&aborted, 2), bytes(hex));
+    assert_eq!(decode_value(&bytes(hex)), Ok(aborted));
+}
+
+#[test]
 fn values_of_version_0_have_no_tags() {
     let mut ongoing = metadata(TxnState::Ongoing, 1, 0);
     ongoing.partitions.insert(TopicPartition::new("t", 7));

@@ -165,10 +165,14 @@ labels! {
     PeerFate: Detail = "cluster.peer.fate",
     /// A commit takes long to reach the store.
     ConfirmDelayed: Fault = "cluster.confirm.delayed",
+    /// The answer of another member takes a while.
+    PeerSlow: Fault = "cluster.peer.slow",
     /// How long.
     ConfirmFate: Detail = "cluster.confirm.fate",
     /// Which files of a failed sync of many were synced.
     PartialSync: Detail = "disk.sync.partial",
+    /// How large the world is, and how much harder faults strike in a smaller one.
+    WorldSize: Config = "config.world.size",
 }
 
 impl Label {

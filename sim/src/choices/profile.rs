@@ -91,6 +91,8 @@ faults! {
     PeersCut = "peers cut", most 400;
     /// A commit takes long to reach the store.
     ConfirmDelayed = "confirm delayed", most 200;
+    /// The answer of another member takes a while, less than its receiver waits.
+    PeerSlow = "peer answer slow", most 6_000;
 }
 
 impl Fault {
@@ -104,6 +106,30 @@ impl Fault {
                 | Self::PeerDelayed
                 | Self::PeersCut
                 | Self::ConfirmDelayed
+                | Self::PeerSlow
+        )
+    }
+
+    /// How often it may strike at most when it strikes more often than drawn. A node that dies all
+    /// the time does nothing else.
+    const fn most_intense(self) -> u32 {
+        match self {
+            Self::Crash => 200,
+            _ => 4 * self.most(),
+        }
+    }
+
+    /// Whether its rate is of inputs, requests, operations of clients or of the disk: of what
+    /// there is less in a smaller world.
+    const fn is_by_the_way(self) -> bool {
+        !matches!(
+            self,
+            Self::CrashAgain
+                | Self::Upgraded
+                | Self::DerivedDamaged
+                | Self::NewerRecord
+                | Self::Rot
+                | Self::NewsLate
         )
     }
 
@@ -162,6 +188,14 @@ impl Profile {
     /// Sets how often a fault strikes, in 10,000.
     pub const fn set(&mut self, fault: Fault, rate: u32) {
         self.rates[fault as usize] = rate;
+    }
+
+    /// Faults strike so many times more often, where there is less that they may strike.
+    pub fn intensify(&mut self, times: u32) {
+        for &fault in Fault::ALL.iter().filter(|fault| fault.is_by_the_way()) {
+            let rate = self.rate(fault);
+            self.set(fault, rate.max((rate * times).min(fault.most_intense())));
+        }
     }
 
     /// The faults that are on.

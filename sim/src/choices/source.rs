@@ -114,6 +114,11 @@ impl Source {
         }
     }
 
+    /// Decides what would be drawn, and keeps that as the pick of the world's lane.
+    pub fn decide(&mut self, label: Label, n: u32, picked: u32) -> u32 {
+        self.keep((label, 0), n, picked)
+    }
+
     fn keep(&mut self, lane: Lane, n: u32, picked: u32) -> u32 {
         if let Some(recording) = &mut self.recording {
             recording.push(lane, Choice { n, picked });

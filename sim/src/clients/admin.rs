@@ -3,7 +3,8 @@
 //!
 //! It creates, fills, reads and deletes a topic of its own ([`SIDE_TOPIC`]) that transactions of
 //! others run over, asks for offsets by timestamp, deletes records where the world has that, and
-//! sends what must be refused. Nobody judges its answers; the others must not suffer from it.
+//! sends what must be refused. In some worlds it moves the level of `transaction.version`, too, and
+//! back once the faults are over. Nobody judges its answers; the others must not suffer from it.
 
 use kacrab_protocol::generated as k;
 use verdict_core::io::ConnId;
@@ -23,6 +24,8 @@ use crate::world::Env;
 enum Kind {
     /// A record that has to be refused.
     Refused(u64),
+    /// The level of a feature is to be what it was.
+    LevelBack,
     Other,
 }
 
@@ -33,6 +36,12 @@ pub struct Admin {
     parts: Part,
     /// Whether it deletes records of the topic that the oracles know.
     trims: bool,
+    /// Whether it does so all the time, up to the end.
+    trims_often: bool,
+    /// The level of transaction.version that the world began with, where it moves.
+    home_level: Option<i16>,
+    /// How the move back is called: Apache Kafka tells upgrades from downgrades.
+    upgrade_type: i8,
     session: Session<Kind>,
     next_us: u64,
     done: bool,
@@ -40,6 +49,9 @@ pub struct Admin {
 
 /// Partitions of its topic.
 pub(crate) const SIDE_PARTS: i32 = 3;
+/// Kafka's numbers of an upgrade and of a downgrade that may lose something.
+const UPGRADE: i8 = 1;
+const DOWNGRADE: i8 = 3;
 /// How far before or after now its timestamps are, in ms.
 const DAY_MS: i64 = 86_400_000;
 
@@ -48,22 +60,66 @@ impl Admin {
     #[must_use]
     pub fn new(client: ClientId, parts: Part, trims: bool) -> Self {
         let session = Session::new(client, 1);
-        Self { client, parts, trims, session, next_us: 0, done: false }
+        Self {
+            client,
+            parts,
+            trims,
+            trims_often: false,
+            home_level: None,
+            upgrade_type: UPGRADE,
+            session,
+            next_us: 0,
+            done: false,
+        }
     }
 
-    pub(super) fn is_done(&self) -> bool {
+    /// The same, deleting all records of a partition again and again.
+    #[must_use]
+    pub const fn with_frequent_trims(mut self, often: bool) -> Self {
+        self.trims_often = often;
+        self
+    }
+
+    /// The same, moving the level of transaction.version away from this one, and back in the end.
+    #[must_use]
+    pub const fn moving_levels(mut self, home: i16) -> Self {
+        self.home_level = Some(home);
+        self
+    }
+
+    /// Whether the others cannot end what they began before it is done.
+    pub(crate) const fn moves_levels(&self) -> bool {
+        self.home_level.is_some()
+    }
+
+    pub(super) const fn is_done(&self) -> bool {
         self.done
     }
 
-    pub(super) fn heal(&mut self) {
+    pub(super) fn waits_for(&self) -> String {
+        format!("its last act, or level {:?}", self.home_level)
+    }
+
+    pub(super) fn heal(&mut self, env: &mut Env) {
         self.done = true;
+        if self.home_level.is_some() {
+            self.done = false;
+            self.session.abandon(env);
+            self.move_back(env);
+        }
+    }
+
+    fn move_back(&mut self, env: &mut Env) {
+        let Some(level) = self.home_level else { return };
+        let request = update_level(level, self.upgrade_type);
+        self.session.call(env, Kind::LevelBack, 2, request);
     }
 
     pub(super) fn wake(&mut self, env: &mut Env) {
-        if let Some(call) = self.session.wake(env)
-            && let Kind::Refused(app) = call.kind
-        {
-            self.was_refused(env, app);
+        match self.session.wake(env).map(|call| call.kind) {
+            Some(Kind::Refused(app)) => self.was_refused(env, app),
+            Some(Kind::LevelBack) => self.move_back(env),
+            Some(Kind::Other) | None => {}
         }
         if self.done || !self.session.is_idle() || env.now_us < self.next_us {
             return;
@@ -77,6 +133,14 @@ impl Admin {
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
         let Some((_, call)) = self.session.take(conn, corr) else { return };
+        if call.kind == Kind::LevelBack {
+            self.done = ask::code_of(&response) == super::codes::NONE;
+            self.upgrade_type = if self.upgrade_type == UPGRADE { DOWNGRADE } else { UPGRADE };
+            if !self.done {
+                self.move_back(env);
+            }
+            return;
+        }
         if let Kind::Refused(app) = call.kind {
             if ask::code_of(&response) == super::codes::NONE {
                 // The oracles will say that it is there although it says it was refused.
@@ -99,7 +163,16 @@ impl Admin {
     }
 
     fn act(&mut self, env: &mut Env) {
+        if self.moves_levels() && env.choices.of(self.client).below(Label::Operation, 8) == 7 {
+            let level = env.choices.of(self.client).below(Label::Target, 3) as i16;
+            let kind = [UPGRADE, DOWNGRADE];
+            let kind = kind[env.choices.of(self.client).below(Label::Decision, 2) as usize];
+            return self.session.call(env, Kind::Other, 2, update_level(level, kind));
+        }
         let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
+        if self.trims_often && env.choices.of(self.client).below(Label::Decision, 3) == 2 {
+            return self.session.call(env, Kind::Other, 2, delete_records(TOPIC, part, -1));
+        }
         let (version, request) = match env.choices.of(self.client).below(Label::Operation, 14) {
             0..=2 => (7, create_side_topic()),
             3 => (5, delete_side_topic()),
@@ -159,6 +232,21 @@ impl Admin {
         env.note(self.client, Event::Sent { app, part, txn: None, pid, epoch, sequence });
         self.session.call(env, Kind::Refused(app), 9, ask::produce(None, part, records, 5_000));
     }
+}
+
+/// The level of transaction.version. Refused when it is not the kind of move that it says it is.
+fn update_level(level: i16, upgrade_type: i8) -> Request {
+    let update = k::update_features_request::FeatureUpdateKey {
+        feature: text("transaction.version"),
+        max_version_level: level,
+        upgrade_type,
+        ..Default::default()
+    };
+    Request::UpdateFeatures(k::UpdateFeaturesRequestData {
+        timeout_ms: 5_000,
+        feature_updates: vec![update],
+        ..Default::default()
+    })
 }
 
 fn create_side_topic() -> Request {

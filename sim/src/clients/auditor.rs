@@ -57,6 +57,8 @@ pub struct Auditor {
     groups: u16,
     /// The last of the groups has members.
     pipeline: bool,
+    /// It does not look for the groups' coordinators before the end: who needs one does.
+    finds_late: bool,
     session: Session<Stage>,
     stage: Stage,
     next_us: u64,
@@ -76,6 +78,7 @@ impl Auditor {
             parts,
             groups,
             pipeline: false,
+            finds_late: false,
             session: Session::new(client, 1),
             stage: Stage::Create,
             next_us: 0,
@@ -88,6 +91,13 @@ impl Auditor {
     #[must_use]
     pub const fn with_pipeline(mut self, pipeline: bool) -> Self {
         self.pipeline = pipeline;
+        self
+    }
+
+    /// The same, leaving the topic of the groups' offsets to those who need it first.
+    #[must_use]
+    pub const fn with_late_groups(mut self, late: bool) -> Self {
+        self.finds_late = late;
         self
     }
 
@@ -162,9 +172,12 @@ impl Auditor {
         }
         match call.kind {
             Stage::Create | Stage::Find { .. } => {
+                let created = call.kind == Stage::Create;
                 let next = if let Stage::Find { group } = call.kind { group + 1 } else { 0 };
-                if next < self.groups {
+                if next < self.groups && !(created && self.finds_late) {
                     self.stage = Stage::Find { group: next };
+                } else if self.finds_late && !created {
+                    self.stage = Stage::Offsets { group: 0, part: 0 };
                 } else if self.pipeline {
                     self.stage = Stage::Anchor { group: next - 1 };
                 } else {
@@ -230,6 +243,8 @@ impl Auditor {
             Stage::Earliest { part, committed: false }
         } else if part + 1 < self.parts {
             Stage::Earliest { part: part + 1, committed: true }
+        } else if self.groups > 0 && self.finds_late {
+            Stage::Find { group: 0 }
         } else if self.groups > 0 {
             Stage::Offsets { group: 0, part: 0 }
         } else {

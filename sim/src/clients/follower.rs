@@ -52,6 +52,8 @@ pub struct Follower {
     epoch: i32,
     next_us: u64,
     pace_ms: u64,
+    /// Fetches in a row that brought nothing.
+    in_vain: u32,
     /// The auditor reads: nothing is asked for, and nothing more said of what was.
     held: bool,
     /// Where the auditor found each partition to end.
@@ -71,6 +73,7 @@ impl Follower {
             epoch: 0,
             next_us: 0,
             pace_ms,
+            in_vain: 0,
             held: false,
             ends: None,
         }
@@ -179,9 +182,10 @@ impl Follower {
             INVALID_FETCH_SESSION_EPOCH => self.epoch = 0,
             _ => return self.session.retry(env, place, call),
         }
+        self.in_vain += 1;
         self.take_in(env, &response, call.asked_us);
         let pace = env.choices.of(self.client).between(Label::Think, 1, self.pace_ms.max(1));
-        self.next_us = env.now_us + pace * 1_000;
+        self.next_us = env.now_us + env.more_and_more(pace * 1_000, self.in_vain);
         env.wake(self.client, self.next_us);
     }
 
@@ -199,6 +203,7 @@ impl Follower {
                 (NONE, Some(fetched)) => {
                     if let Some(last) = fetched.batches.last() {
                         place.next = last.last + 1;
+                        self.in_vain = 0;
                     }
                     // A marker may be written yet, of a transaction that timed out empty.
                     let end = self.ends.as_ref().map(|ends| ends[usize::from(part)]);

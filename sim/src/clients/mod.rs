@@ -9,11 +9,13 @@ mod follower;
 mod member;
 mod offsets;
 mod ops;
+mod outside;
 mod producer;
 mod reader;
 mod records;
 mod requests;
 mod session;
+mod two_phase;
 
 use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
@@ -26,10 +28,12 @@ pub use self::follower::Follower;
 pub use self::member::{Member, MemberPlan, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
-pub(crate) use self::ops::{draw_sends, draw_transactions};
+pub(crate) use self::ops::{Workload, draw_sends, draw_transactions, put_sleep};
+pub use self::outside::Outside;
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
 pub(crate) use self::requests::{code_of, listed_offset};
+pub use self::two_phase::TwoPhase;
 use crate::world::Env;
 
 /// The one topic of a world's clients.
@@ -50,6 +54,8 @@ pub enum Client {
     Offsets(OffsetKeeper),
     /// Of a group: consumes, transforms, produces.
     Member(Box<Member>),
+    /// Commits together with a database.
+    TwoPhase(Box<TwoPhase>),
     /// Does what is beside the oracles' records.
     Admin(Admin),
     /// Creates the topic first, reads everything last.
@@ -74,6 +80,7 @@ impl Client {
             Self::Auditor(client) => client.wake(env),
             Self::Admin(client) => client.wake(env),
             Self::Member(client) => client.wake(env),
+            Self::TwoPhase(client) => client.wake(env),
             Self::Gone => {}
         }
     }
@@ -88,6 +95,7 @@ impl Client {
             Self::Auditor(client) => client.answer(env, conn, corr, response),
             Self::Admin(client) => client.answer(env, conn, corr, response),
             Self::Member(client) => client.answer(env, conn, corr, response),
+            Self::TwoPhase(client) => client.answer(env, conn, corr, response),
             Self::Gone => {}
         }
     }
@@ -102,6 +110,7 @@ impl Client {
             Self::Auditor(client) => client.cut(env, conn),
             Self::Admin(client) => client.cut(env, conn),
             Self::Member(client) => client.cut(env, conn),
+            Self::TwoPhase(client) => client.cut(env, conn),
             Self::Gone => {}
         }
     }
@@ -117,7 +126,18 @@ impl Client {
             Self::Auditor(client) => client.is_done(),
             Self::Admin(client) => client.is_done(),
             Self::Member(client) => client.is_done(),
+            Self::TwoPhase(client) => client.is_done(),
             Self::Gone => true,
+        }
+    }
+
+    /// The transactional id it uses, and the id's number in the history.
+    #[must_use]
+    pub fn transactional_id(&self) -> Option<(String, u32)> {
+        match self {
+            Self::Producer(client) => client.transactional_id(),
+            Self::Member(client) => Some(client.transactional_id()),
+            _ => None,
         }
     }
 
@@ -127,8 +147,9 @@ impl Client {
             Self::Producer(client) => client.heal(env),
             Self::Reader(client) => client.heal(),
             Self::Offsets(client) => client.heal(),
-            Self::Admin(client) => client.heal(),
+            Self::Admin(client) => client.heal(env),
             Self::Member(client) => client.heal(env),
+            Self::TwoPhase(client) => client.heal(env),
             Self::Follower(_) | Self::Auditor(_) | Self::Gone => {}
         }
     }
@@ -141,9 +162,10 @@ impl Client {
             Self::Follower(client) => client.waits_for(),
             Self::Reader(_) => "its last fetch".to_owned(),
             Self::Offsets(_) => "its last offset".to_owned(),
-            Self::Admin(_) => "its last act".to_owned(),
+            Self::Admin(client) => client.waits_for(),
             Self::Auditor(client) => client.waits_for(),
             Self::Member(client) => client.waits_for(),
+            Self::TwoPhase(client) => client.waits_for(),
             Self::Gone => "nothing".to_owned(),
         }
     }

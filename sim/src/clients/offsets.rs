@@ -4,7 +4,7 @@ use verdict_core::io::ConnId;
 use verdict_core::wire::Response;
 
 use super::codes::{NONE, leaves_open};
-use super::requests::{code_of, fetched_offset, offset_commit, offset_fetch};
+use super::requests::{code_of, fetched_offset, find_coordinator, offset_commit, offset_fetch};
 use super::session::{Call, Session};
 use crate::choices::{Choices, Label};
 use crate::history::{ClientId, Event, Outcome, Part};
@@ -12,6 +12,7 @@ use crate::world::Env;
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
+    Find,
     Commit { part: Part, offset: i64 },
     Fetch { part: Part },
 }
@@ -25,6 +26,8 @@ pub struct OffsetKeeper {
     commits: bool,
     parts: Part,
     session: Session<Kind>,
+    /// Whether it has found the group's coordinator; `None` until it has thought about that.
+    found: Option<bool>,
     next_us: u64,
     done: bool,
 }
@@ -34,7 +37,7 @@ impl OffsetKeeper {
     #[must_use]
     pub fn new(client: ClientId, group: u16, commits: bool, parts: Part) -> Self {
         let session = Session::new(client, 1);
-        Self { client, group, commits, parts, session, next_us: 0, done: false }
+        Self { client, group, commits, parts, session, found: None, next_us: 0, done: false }
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -53,6 +56,9 @@ impl OffsetKeeper {
         if self.done || !self.session.is_idle() || env.now_us < self.next_us {
             return;
         }
+        if env.finds_groups() && self.found != Some(true) {
+            return self.find(env);
+        }
         let part = env.choices.of(self.client).below(Label::Target, u32::from(self.parts)) as Part;
         let group = format!("g{}", self.group);
         if self.commits && env.choices.of(self.client).below(Label::Operation, 2) == 1 {
@@ -69,6 +75,18 @@ impl OffsetKeeper {
         }
     }
 
+    /// Looks for the coordinator, not always at once: the first to do so creates the topic.
+    fn find(&mut self, env: &mut Env) {
+        if self.found.is_none() {
+            self.found = Some(false);
+            let after_ms = env.choices.of(self.client).between(Label::Think, 0, 8_000);
+            self.next_us = env.now_us + after_ms * 1_000;
+            return env.wake(self.client, self.next_us);
+        }
+        let request = find_coordinator(&format!("g{}", self.group), 0);
+        self.session.call(env, Kind::Find, 4, request);
+    }
+
     pub(super) fn cut(&mut self, env: &mut Env, conn: ConnId) {
         self.session.cut(env, conn);
     }
@@ -80,6 +98,7 @@ impl OffsetKeeper {
             return self.session.retry(env, place, call);
         }
         match call.kind {
+            Kind::Find => self.found = Some(true),
             Kind::Commit { .. } => self.ended(env, &call, Outcome::Ok),
             Kind::Fetch { part } => {
                 let group = self.group;
@@ -91,8 +110,8 @@ impl OffsetKeeper {
                 );
             }
         }
-        self.next_us =
-            env.now_us + env.choices.of(self.client).between(Label::Think, 20, 400) * 1_000;
+        let think_us = env.choices.of(self.client).between(Label::Think, 20, 400) * 1_000;
+        self.next_us = env.now_us + env.rest(think_us);
         env.wake(self.client, self.next_us);
     }
 

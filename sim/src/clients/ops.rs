@@ -64,6 +64,14 @@ pub enum Op {
         /// The partition that exists.
         part: Part,
     },
+    /// Sends a batch over another connection and gives up on it at once: it races with the end of
+    /// the transaction. Only as of old.
+    Straggler {
+        /// The partition.
+        part: Part,
+        /// How late it leaves, in microseconds.
+        us: u64,
+    },
     /// A marker of the last transaction is still under way: its coordinator sent it twice.
     LateMarker {
         /// The partition.
@@ -138,6 +146,9 @@ pub fn parse_op(text: &str) -> Result<Op, OpError> {
         ["plain", part] => Op::Plain { part: number(part, "p")? },
         ["contradict"] => Op::Contradict,
         ["add-bad", part] => Op::AddBad { part: number(part, "p")? },
+        ["straggler", part, us] => {
+            Op::Straggler { part: number(part, "p")?, us: us.parse().map_err(|_| error())? }
+        }
         ["side", part] => Op::Side { part: number(part, "p")? },
         ["late-marker", part, ms] => Op::LateMarker {
             part: number(part, "p")?,
@@ -187,15 +198,28 @@ pub(crate) fn draw_sends(
     ops
 }
 
+/// What transactions are drawn from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Workload {
+    /// Partitions that all write to.
+    pub(crate) parts: Part,
+    /// Groups whose offsets are committed.
+    pub(crate) groups: u16,
+    /// How many transactions.
+    pub(crate) count: u64,
+    /// After one transaction in how many a late marker is sent.
+    pub(crate) late_markers: u32,
+    /// How many batches a long one has: at least so many, and fewer than so many more.
+    pub(crate) long: (u32, u32),
+    /// Transactions of version 2.
+    pub(crate) v2: bool,
+    /// A partition of its own.
+    pub(crate) own: Option<Part>,
+}
+
 /// Draws the steps of a transactional producer.
-pub(crate) fn draw_transactions(
-    choices: &mut impl Choices,
-    parts: Part,
-    groups: u16,
-    count: u64,
-    v2: bool,
-    own: Option<Part>,
-) -> Vec<Op> {
+pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec<Op> {
+    let Workload { parts, groups, count, late_markers, long, v2, own } = of;
     let mut ops = Vec::new();
     if let Some(part) = own {
         ops.push(Op::Begin);
@@ -203,7 +227,7 @@ pub(crate) fn draw_transactions(
         ops.push(Op::Commit);
     }
     if choices.below(Label::Size, 40) == 39 {
-        ops.extend(long_transaction(choices, parts));
+        ops.extend(long_transaction(choices, parts, long));
     }
     for _ in 0..count {
         ops.push(Op::Begin);
@@ -228,11 +252,16 @@ pub(crate) fn draw_transactions(
                 _ => ops.push(draw_send(choices, parts)),
             }
         }
+        if !v2 && choices.below(Label::Operation, 6) == 5 {
+            let part = choices.below(Label::Target, u32::from(parts)) as Part;
+            ops.push(Op::Straggler { part, us: choices.between(Label::Think, 0, 1_000) });
+            ops.push(Op::Sleep { ms: choices.between(Label::Think, 0, 3) });
+        }
         ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
         if !v2 && matches!(ops.last(), Some(Op::Abort)) && choices.below(Label::Operation, 4) == 3 {
             ops.push(Op::Contradict);
         }
-        if v2 && choices.below(Label::Operation, 6) == 5 {
+        if v2 && choices.below(Label::Operation, late_markers) + 1 == late_markers {
             ops.push(draw_late_marker(choices, parts));
         }
         match choices.below(Label::Operation, 20) {
@@ -253,9 +282,9 @@ fn draw_send(choices: &mut impl Choices, parts: Part) -> Op {
     }
 }
 
-/// One of a thousand batches and more.
-fn long_transaction(choices: &mut impl Choices, parts: Part) -> Vec<Op> {
-    let batches = 1_000 + choices.below(Label::Count, 1_000);
+/// One of many batches.
+fn long_transaction(choices: &mut impl Choices, parts: Part, (least, span): (u32, u32)) -> Vec<Op> {
+    let batches = least + choices.below(Label::Count, span);
     let mut ops = vec![Op::Begin];
     ops.extend((0..batches).map(|_| Op::Send {
         part: choices.below(Label::Target, u32::from(parts)) as Part,
@@ -271,6 +300,16 @@ fn draw_late_marker(choices: &mut impl Choices, parts: Part) -> Op {
         ms: choices.between(Label::Think, 0, 60),
         epoch_delta: -i16::from(choices.below(Label::Decision, 5) == 4),
         older: i32::from(choices.below(Label::Decision, 5) == 4),
+    }
+}
+
+/// Puts a sleep between any two of the steps, but not before a batch outside of transactions: that
+/// has to be refused only as long as the transaction is open and its producer not forgotten.
+pub(crate) fn put_sleep(choices: &mut impl Choices, ops: &mut Vec<Op>, ms: u64) {
+    let at = choices.below(Label::Target, ops.len() as u32 + 1) as usize;
+    let mut rest = ops[at..].iter().take_while(|op| !matches!(op, Op::Commit | Op::Abort));
+    if !rest.any(|op| matches!(op, Op::Plain { .. })) {
+        ops.insert(at, Op::Sleep { ms });
     }
 }
 

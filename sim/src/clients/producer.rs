@@ -43,6 +43,8 @@ impl ProducerKind {
 #[derive(Clone, Debug)]
 enum Kind {
     Find,
+    /// The coordinator of a group.
+    FindGroup(u16),
     Init,
     Add(Part),
     Produce {
@@ -81,6 +83,7 @@ impl Kind {
             Self::Offsets { .. } => Asked::TxnOffsetCommit,
             Self::End { .. } => Asked::EndTxn,
             Self::Find
+            | Self::FindGroup(_)
             | Self::CoordinatorEpoch
             | Self::Plain { .. }
             | Self::Contradict { .. }
@@ -116,6 +119,8 @@ pub struct Producer {
     session: Session<Kind>,
     ops: VecDeque<Op>,
     found: bool,
+    /// Groups whose coordinator it has found.
+    groups_found: BTreeSet<u16>,
     identity: Option<(i64, i16)>,
     sequences: BTreeMap<Part, i32>,
     /// Partitions that have taken a batch of the identity at hand.
@@ -184,6 +189,7 @@ impl Producer {
             session: Session::new(client, 5),
             ops: ops.into(),
             found: false,
+            groups_found: BTreeSet::new(),
             identity: None,
             sequences: BTreeMap::new(),
             taken: BTreeSet::new(),
@@ -232,6 +238,13 @@ impl Producer {
         self
     }
 
+    /// The same, waiting so many microseconds before it tries again (`retry.backoff.ms`).
+    #[must_use]
+    pub fn with_back_off(mut self, us: u64) -> Self {
+        self.session = self.session.with_back_off(us);
+        self
+    }
+
     /// The same, speaking an old version of Produce.
     #[must_use]
     pub fn with_old_produce(mut self, old: bool) -> Self {
@@ -272,6 +285,10 @@ impl Producer {
     pub fn with_high_sequences(mut self, high: bool) -> Self {
         self.high = high;
         self
+    }
+
+    pub(super) fn transactional_id(&self) -> Option<(String, u32)> {
+        self.id.clone()
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -396,6 +413,7 @@ impl Producer {
         self.skip = self.open.take().is_some();
         self.identity = None;
         self.found = false;
+        self.groups_found.clear();
         self.sequences.clear();
         self.taken.clear();
         self.side_sequences.clear();

@@ -32,6 +32,8 @@ pub struct Reader {
     part: usize,
     next_us: u64,
     pace_ms: u64,
+    /// Fetches in a row that brought nothing.
+    in_vain: u32,
     done: bool,
 }
 
@@ -47,6 +49,7 @@ impl Reader {
             part: 0,
             next_us: 0,
             pace_ms,
+            in_vain: 0,
             done: false,
         }
     }
@@ -109,8 +112,10 @@ impl Reader {
         let key = (part, self.positions[at], self.committed);
         match read_fetch(&response, key, call.asked_us) {
             Ok(Some(fetched)) => {
+                self.in_vain += 1;
                 if let Some(last) = fetched.batches.last() {
                     self.positions[at] = last.last + 1;
+                    self.in_vain = 0;
                 }
                 env.note(self.client, Event::Fetched(Box::new(fetched)));
             }
@@ -125,7 +130,7 @@ impl Reader {
 
     fn rest(&mut self, env: &mut Env) {
         let pace = env.choices.of(self.client).between(Label::Think, 1, self.pace_ms.max(1));
-        self.next_us = env.now_us + pace * 1_000;
+        self.next_us = env.now_us + env.more_and_more(pace * 1_000, self.in_vain);
         env.wake(self.client, self.next_us);
     }
 }

@@ -263,6 +263,7 @@ pub(crate) fn code_of(response: &Response) -> i16 {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|&(_, code)| code.code()))
         }
         Response::EndTxn(data) => data.error_code,
+        Response::UpdateFeatures(data) => data.error_code,
         Response::WriteTxnMarkers(data) => first(
             data.markers
                 .iter()

@@ -56,6 +56,8 @@ pub(super) struct Session<K> {
     most_in_flight: usize,
     next_corr: u32,
     backoff_until_us: u64,
+    /// Failures in a row.
+    failures: u32,
     patience: Patience,
     /// All requests of a connection that is gone may still arrive, as TCP allows; else only those
     /// that the protocol protects.
@@ -71,6 +73,7 @@ impl<K> Session<K> {
             most_in_flight,
             next_corr: 0,
             backoff_until_us: 0,
+            failures: 0,
             patience: Patience::default(),
             late: false,
         }
@@ -86,6 +89,12 @@ impl<K> Session<K> {
     /// The same, waiting so many microseconds for an answer.
     pub(super) fn with_request_timeout(mut self, us: u64) -> Self {
         self.wait_for(us);
+        self
+    }
+
+    /// The same, waiting so many microseconds before it tries again.
+    pub(super) fn with_back_off(mut self, us: u64) -> Self {
+        self.patience.backoff_us = us;
         self
     }
 
@@ -215,7 +224,9 @@ impl<K> Session<K> {
     }
 
     fn back_off(&mut self, env: &mut Env) {
-        self.backoff_until_us = env.now_us + self.patience.backoff_us;
+        self.backoff_until_us =
+            env.now_us + env.more_and_more(self.patience.backoff_us, self.failures);
+        self.failures += 1;
         env.wake(self.client, self.backoff_until_us);
     }
 
@@ -244,6 +255,9 @@ impl<K> Session<K> {
             }
             if in_flight >= self.most_in_flight {
                 break;
+            }
+            if !call.again {
+                self.failures = 0;
             }
             let broker = env.route(self.client, &call.request);
             let conn =

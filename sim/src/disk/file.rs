@@ -1,6 +1,6 @@
 //! One simulated file: what the page cache shows, what the platter holds, and the sectors between.
 
-use std::collections::{BTreeMap, BTreeSet};
+use bytes::Bytes;
 
 use crate::choices::{Choices, Label};
 
@@ -15,7 +15,52 @@ pub(super) struct Contents {
     /// What a crash cannot take.
     durable: Vec<u8>,
     /// Sectors that were written since the last sync.
-    dirty: BTreeSet<u32>,
+    dirty: Sectors,
+}
+
+/// A set of sectors, a bit each.
+#[derive(Clone, Debug, Default)]
+struct Sectors(Vec<u64>);
+
+impl Sectors {
+    fn insert(&mut self, from: usize, to: usize) {
+        if self.0.len() <= to / 64 {
+            self.0.resize(to / 64 + 1, 0);
+        }
+        for sector in from..=to {
+            self.0[sector / 64] |= 1 << (sector % 64);
+        }
+    }
+
+    fn contains(&self, sector: usize) -> bool {
+        self.0.get(sector / 64).is_some_and(|word| word & (1 << (sector % 64)) != 0)
+    }
+
+    fn remove(&mut self, sector: usize) {
+        if let Some(word) = self.0.get_mut(sector / 64) {
+            *word &= !(1 << (sector % 64));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// Ascending.
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            let mut left = word;
+            core::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                (bit < 64).then_some(at * 64 + bit)
+            })
+        })
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// The sectors that a sync is to write, as they were when it was asked for.
@@ -23,7 +68,7 @@ pub(super) struct Contents {
 pub(super) struct Unsynced {
     /// Its new length, when that is not durable.
     length: Option<usize>,
-    sectors: BTreeMap<u32, Vec<u8>>,
+    sectors: Vec<(usize, Vec<u8>)>,
 }
 
 impl Contents {
@@ -40,7 +85,7 @@ impl Contents {
         self.cached.get(position..end).unwrap_or(&[])
     }
 
-    pub(super) fn write(&mut self, position: usize, data: &[u8]) {
+    fn write(&mut self, position: usize, data: &[u8]) {
         if data.is_empty() {
             return;
         }
@@ -53,6 +98,16 @@ impl Contents {
         self.touch(gap_from, end);
     }
 
+    /// Writes parts one behind the other, up to so many bytes.
+    pub(super) fn write_all(&mut self, mut position: usize, data: &[Bytes], mut most: usize) {
+        for part in data {
+            let taken = part.len().min(most);
+            self.write(position, &part[..taken]);
+            position += taken;
+            most -= taken;
+        }
+    }
+
     pub(super) fn set_len(&mut self, length: usize) {
         let from = self.cached.len().min(length);
         let to = self.cached.len().max(length);
@@ -62,15 +117,15 @@ impl Contents {
 
     fn touch(&mut self, from: usize, to: usize) {
         if from < to {
-            self.dirty.extend((from / SECTOR) as u32..=((to - 1) / SECTOR) as u32);
+            self.dirty.insert(from / SECTOR, (to - 1) / SECTOR);
         }
     }
 
     /// Makes everything durable.
     pub(super) fn sync(&mut self) {
         self.durable.resize(self.cached.len(), 0);
-        for &sector in &self.dirty {
-            let from = (sector as usize * SECTOR).min(self.cached.len());
+        for sector in self.dirty.iter() {
+            let from = (sector * SECTOR).min(self.cached.len());
             let to = (from + SECTOR).min(self.cached.len());
             self.durable[from..to].copy_from_slice(&self.cached[from..to]);
         }
@@ -79,14 +134,14 @@ impl Contents {
 
     /// What a sync would write now.
     pub(super) fn unsynced(&self) -> Unsynced {
-        let sectors = self.dirty.iter().map(|&sector| (sector, self.sector(sector).to_vec()));
+        let sectors = self.dirty.iter().map(|sector| (sector, self.sector(sector).to_vec()));
         let length = self.cached.len();
         let length = (length != self.durable.len()).then_some(length);
         Unsynced { length, sectors: sectors.collect() }
     }
 
-    fn sector(&self, sector: u32) -> &[u8] {
-        let from = (sector as usize * SECTOR).min(self.cached.len());
+    fn sector(&self, sector: usize) -> &[u8] {
+        let from = (sector * SECTOR).min(self.cached.len());
         &self.cached[from..(from + SECTOR).min(self.cached.len())]
     }
 
@@ -95,16 +150,17 @@ impl Contents {
         if let Some(length) = then.length {
             self.durable.resize(length, 0);
         }
-        for (&sector, bytes) in &then.sectors {
-            if !self.dirty.contains(&sector) {
+        for (sector, bytes) in &then.sectors {
+            let sector = *sector;
+            if !self.dirty.contains(sector) {
                 continue;
             }
-            let from = sector as usize * SECTOR;
+            let from = sector * SECTOR;
             if let Some(place) = self.durable.get_mut(from..from + bytes.len()) {
                 place.copy_from_slice(bytes);
             }
             if self.sector(sector) == bytes {
-                self.dirty.remove(&sector);
+                self.dirty.remove(sector);
             }
         }
     }
@@ -157,8 +213,8 @@ impl Contents {
         };
         let mut left = core::mem::take(&mut self.durable);
         left.resize(length, 0);
-        for &sector in &self.dirty {
-            let from = sector as usize * SECTOR;
+        for sector in self.dirty.iter() {
+            let from = sector * SECTOR;
             let to = (from + SECTOR).min(self.cached.len()).min(length);
             if from >= to {
                 continue;
@@ -173,5 +229,24 @@ impl Contents {
         self.dirty.clear();
         self.cached.clone_from(&left);
         self.durable = left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_come_back_in_their_order() {
+        let mut sectors = Sectors::default();
+        assert!(sectors.is_empty());
+        for (from, to) in [(130, 130), (0, 1), (63, 64), (1, 2)] {
+            sectors.insert(from, to);
+        }
+        assert_eq!(sectors.iter().collect::<Vec<_>>(), [0, 1, 2, 63, 64, 130]);
+        sectors.remove(63);
+        assert!(sectors.contains(64) && !sectors.contains(63) && !sectors.contains(9_999));
+        sectors.clear();
+        assert!(sectors.is_empty());
     }
 }

@@ -324,10 +324,11 @@ impl SimDisk {
             NameChange::Create { inode, .. } => Some(inode),
             _ => None,
         });
-        let named = self.cached.files.values().chain(self.durable.files.values()).chain(created);
-        let mut named: Vec<u32> = named.map(|inode| inode.0).collect();
-        named.sort_unstable();
-        self.inodes.retain(|inode, _| named.binary_search(inode).is_ok());
+        let mut named = vec![false; self.next_inode as usize];
+        for inode in self.cached.files.values().chain(self.durable.files.values()).chain(created) {
+            named[inode.0 as usize] = true;
+        }
+        self.inodes.retain(|inode, _| named[*inode as usize]);
     }
 
     fn change(&mut self, change: NameChange) {
@@ -355,14 +356,9 @@ impl SimDisk {
         self.inodes.get_mut(&inode.0).ok_or(FileError::NotFound)
     }
 
-    fn write(&mut self, path: &FilePath, position: u64, data: &[Bytes], mut most: usize) {
-        let Ok(contents) = self.contents(path) else { return };
-        let mut position = position as usize;
-        for part in data {
-            let taken = part.len().min(most);
-            contents.write(position, &part[..taken]);
-            position += taken;
-            most -= taken;
+    fn write(&mut self, path: &FilePath, position: u64, data: &[Bytes], most: usize) {
+        if let Ok(contents) = self.contents(path) {
+            contents.write_all(position as usize, data, most);
         }
     }
 
@@ -396,11 +392,12 @@ impl SimDisk {
                 let lasts = choices.between(Label::FullFor, 10_000, 2_000_000);
                 self.full_until_us = self.full_until_us.max(now_us + lasts);
             }
-            let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
-            let fits = self.contents(path).is_ok_and(|contents| end <= contents.len());
+            let full_until_us = self.full_until_us;
             // Copy-on-write file systems need room for what is written over, too.
             let copies = choices.chance(Label::FullCopies, profile.rate(Fault::DiskFull) * 50);
-            if now_us < self.full_until_us && (!fits || copies) {
+            let end = *position as usize + data.iter().map(Bytes::len).sum::<usize>();
+            let mut fits = || self.contents(path).is_ok_and(|contents| end <= contents.len());
+            if now_us < full_until_us && (copies || !fits()) {
                 return Some(FileError::NoSpace);
             }
         }
@@ -433,15 +430,16 @@ impl SimDisk {
                 return Ok(FileOutcome::Length(length));
             }
             FileOp::Write { path, position, data, sync, .. } => {
-                self.create(path)?;
-                self.write(path, *position, data, usize::MAX);
+                let inode = self.create(path)?;
+                let contents = self.inodes.get_mut(&inode.0).ok_or(FileError::NotFound)?;
+                contents.write_all(*position as usize, data, usize::MAX);
                 if *sync {
                     if choices.chance(Label::SyncFails, profile.rate(Fault::SyncFails)) {
-                        self.contents(path)?.fail_sync();
+                        contents.fail_sync();
                         return Err(FileError::Io);
                     }
                     if !self.lies {
-                        self.contents(path)?.sync();
+                        contents.sync();
                     }
                 }
             }

@@ -28,6 +28,11 @@ pub(super) enum NameChange {
 }
 
 impl NameChange {
+    /// Whether contents may be left without a name by it.
+    pub(super) const fn unnames(&self) -> bool {
+        matches!(self, Self::Rename { .. } | Self::Remove { .. } | Self::RemoveFolder { .. })
+    }
+
     /// Whether the change is an entry of this folder.
     pub(super) fn is_in(&self, folder: &FilePath) -> bool {
         match self {
@@ -86,7 +91,7 @@ impl Names {
     }
 
     pub(super) fn has_folder(&self, folder: &str) -> bool {
-        folder.is_empty() || self.folders.contains(&FilePath::from(folder))
+        folder.is_empty() || self.folders.contains(folder)
     }
 
     /// What a crash makes of the changes that were not durable: each is kept or dropped, and one

@@ -82,16 +82,17 @@ impl SimDisk {
         // to be made durable, comes before them, or it would take them along later.
         let made_anew = changes.clone().any(|(_, change)| change.removes(folder));
         let durable = &mut self.durable;
-        let waiting = self.changes.len();
+        let mut unnamed = false;
         self.changes.retain(|(at, change)| {
             let synced =
                 *at < until && (change.is_in(folder) || (made_anew && change.is_of(folder)));
             if synced {
                 durable.apply(change);
+                unnamed |= change.unnames();
             }
             !synced
         });
-        if self.changes.len() < waiting {
+        if unnamed {
             self.forget_unnamed();
         }
     }

@@ -11,12 +11,15 @@ use verdict_core::marks::Mark;
 pub use self::run::{Failure, Run, history_of, record_seed, run_seed, run_world};
 pub use self::run::{config_hash, plan_of, run_recorded};
 use crate::trace::{Trace, mix};
+use crate::world::{Seed, Size};
 
 /// What to explore.
 #[derive(Clone, Copy, Debug)]
 pub struct Exploration {
     /// The first seed.
     pub from: u64,
+    /// The size of all worlds; `None` draws each.
+    pub size: Option<Size>,
     /// How many.
     pub seeds: u64,
     /// On how many threads.
@@ -99,7 +102,7 @@ pub fn explore_until(
                     if seed >= end {
                         break;
                     }
-                    let run = checked(seed, plan.check_every);
+                    let run = checked(Seed { number: seed, size: plan.size }, plan.check_every);
                     if let Some(failure) = &run.failure {
                         progress(seed, failure);
                     }
@@ -119,9 +122,9 @@ pub fn explore_until(
 }
 
 /// Runs a seed, and now and then twice.
-fn checked(seed: u64, check_every: u64) -> Run {
+fn checked(seed: Seed, check_every: u64) -> Run {
     let mut run = run_seed(seed, Trace::quiet());
-    if check_every > 0 && seed.is_multiple_of(check_every) && run.failure.is_none() {
+    if check_every > 0 && seed.number.is_multiple_of(check_every) && run.failure.is_none() {
         let again = run_seed(seed, Trace::quiet());
         if again.hash != run.hash {
             run.failure = Some(Failure::Nondeterminism { first: run.hash, second: again.hash });

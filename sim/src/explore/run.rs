@@ -9,7 +9,7 @@ use crate::marks;
 use crate::oracles::{Violation, judge};
 use crate::trace::{Trace, hash_bytes};
 use crate::world::pins::Pins;
-use crate::world::{Cuts, Outcome, Plan, World};
+use crate::world::{Cuts, Outcome, Plan, Seed, World};
 
 /// What was wrong with a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,21 +103,22 @@ pub struct Run {
 
 /// Runs one seed.
 #[must_use]
-pub fn run_seed(seed: u64, trace: Trace) -> Run {
+pub fn run_seed(seed: impl Into<Seed>, trace: Trace) -> Run {
+    let Seed { number, size } = seed.into();
     run_world(|| {
-        let mut choices = Source::seeded(seed);
-        let plan = Plan::draw(&mut choices);
+        let mut choices = Source::seeded(number);
+        let plan = Plan::draw(&mut choices, size);
         World::new(plan, choices, trace, Pins::default())
     })
 }
 
 /// Runs one seed and keeps its choices.
 #[must_use]
-pub fn record_seed(seed: u64, trace: Trace) -> Run {
+pub fn record_seed(seed: Seed, trace: Trace) -> Run {
     run_world(|| {
-        let mut choices = Source::seeded(seed);
+        let mut choices = Source::seeded(seed.number);
         choices.record();
-        let plan = Plan::draw(&mut choices);
+        let plan = Plan::draw(&mut choices, seed.size);
         World::new(plan, choices, trace, Pins::default())
     })
 }
@@ -128,7 +129,7 @@ pub fn run_recorded(recording: &Recording, cuts: &Cuts, trace: Trace) -> Run {
     run_world(|| {
         let mut choices = Source::recorded(recording);
         choices.record();
-        let plan = Plan::draw(&mut choices).without(cuts);
+        let plan = Plan::draw(&mut choices, None).without(cuts);
         World::new(plan, choices, trace, Pins::default())
     })
 }
@@ -136,7 +137,7 @@ pub fn run_recorded(recording: &Recording, cuts: &Cuts, trace: Trace) -> Run {
 /// The plan that recorded choices draw, without what is cut.
 #[must_use]
 pub fn plan_of(recording: &Recording, cuts: &Cuts) -> Plan {
-    Plan::draw(&mut Source::recorded(recording)).without(cuts)
+    Plan::draw(&mut Source::recorded(recording), None).without(cuts)
 }
 
 /// A number that tells plans apart: settings, clients with their steps, faults with their rates.
@@ -150,9 +151,10 @@ pub fn config_hash(plan: &Plan) -> u64 {
 /// # Errors
 ///
 /// When there is no such world.
-pub fn history_of(seed: u64) -> Result<History, String> {
-    let mut choices = Source::seeded(seed);
-    let plan = Plan::draw(&mut choices);
+pub fn history_of(seed: impl Into<Seed>) -> Result<History, String> {
+    let Seed { number, size } = seed.into();
+    let mut choices = Source::seeded(number);
+    let plan = Plan::draw(&mut choices, size);
     let mut world = World::new(plan, choices, Trace::quiet(), Pins::default())?;
     world.run();
     Ok(world.outcome().history)

@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn a_history_that_is_written_is_read_back() {
-        let history = crate::explore::history_of(3).expect("seed 3 has a world");
+        let seed = crate::world::Seed { number: 3, size: Some(crate::world::Size::Large) };
+        let history = crate::explore::history_of(seed).expect("seed 3 has a world");
         let mut text = Vec::new();
         history.write_json_lines(&mut text).expect("memory takes everything");
         let text = String::from_utf8(text).expect("JSON is UTF-8");

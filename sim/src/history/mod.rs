@@ -70,6 +70,48 @@ pub struct Entry {
     pub event: Event,
 }
 
+/// What a request asks of a transaction's coordinator, or of a leader that asks it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TxnAsk {
+    /// InitProducerId.
+    Init {
+        /// After how many ms an open transaction may be aborted.
+        timeout_ms: i32,
+    },
+    /// AddPartitionsToTxn up to v3, of partitions of the clients' topic.
+    AddPartitions {
+        /// The partitions.
+        parts: Vec<Part>,
+    },
+    /// AddOffsetsToTxn.
+    AddOffsets {
+        /// The group's number.
+        group: u16,
+    },
+    /// EndTxn.
+    End {
+        /// Commit, or else abort.
+        commit: bool,
+        /// Whether it raises the epoch, as from v5 on.
+        bumps: bool,
+    },
+    /// A transactional Produce.
+    Produce {
+        /// The partition; none when it is of another topic.
+        part: Option<Part>,
+        /// Whether it adds its partition, as from v12 on.
+        adds: bool,
+    },
+    /// TxnOffsetCommit.
+    CommitOffsets {
+        /// The group's number.
+        group: u16,
+        /// Whether it adds the group's partition, as from v5 on.
+        adds: bool,
+    },
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -155,6 +197,26 @@ pub enum Event {
         commit: bool,
         /// How.
         outcome: Outcome,
+    },
+    /// The database outside decided a transaction of two phases (KIP-939), durably.
+    Decided {
+        /// The transaction.
+        txn: Txn,
+        /// Commit, or else abort.
+        commit: bool,
+    },
+    /// An instance was told that it keeps a transaction that another one left open.
+    Kept {
+        /// The transactional id's number.
+        id: u32,
+        /// The producer id that the transaction was begun as.
+        pid: i64,
+        /// The producer epoch that it was begun as.
+        epoch: i16,
+        /// The transaction that was begun so; `None` if none was.
+        txn: Option<Txn>,
+        /// When it asked.
+        asked_us: u64,
     },
     /// A group's offset was committed, or put into a transaction. A client that asks for the same
     /// offset again has ended the first one.
@@ -263,6 +325,45 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// A request about a transaction was sent; each attempt is one.
+    TxnAsked {
+        /// The number of the attempt.
+        request: u64,
+        /// The connection; 0 for one beside those that the client knows. A client has one at a
+        /// time, and has given up on what it sent before when it uses another.
+        conn: u64,
+        /// The transactional id's number. It was never used before the history begins.
+        id: u32,
+        /// The producer id that was sent, or -1.
+        pid: i64,
+        /// The producer epoch that was sent, or -1.
+        epoch: i16,
+        /// What is asked.
+        ask: TxnAsk,
+    },
+    /// The answer came.
+    TxnAnswered {
+        /// The number of the attempt.
+        request: u64,
+        /// The error code, 0 for none.
+        code: i16,
+        /// The producer id that InitProducerId, and EndTxn from v5 on, tell; else -1.
+        pid: i64,
+        /// The producer epoch that they tell; else -1.
+        epoch: i16,
+    },
+    /// An attempt that was not answered, or with a code that leaves open what became of it, has no
+    /// effect any more from here on. Who cannot know that never says so.
+    TxnSettled {
+        /// The number of the attempt.
+        request: u64,
+        /// Whether it reached the broker at all.
+        arrived: bool,
+    },
+    /// The broker's wall clock jumped.
+    ClockJumped,
+    /// The epochs of transactional ids were moved while no node lived.
+    EpochsMoved,
     /// A node died.
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.

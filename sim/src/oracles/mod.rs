@@ -19,10 +19,12 @@
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
 //! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once, a partition is with one member |
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
-//! | O13 | nobody who keeps to the rules is refused |
+//! | O13 | every answer is one that a sequential coordinator could have given, and nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
+//! | O15 | a transaction of two phases is there if and only if the database outside decided so |
 
 mod cleaning;
+mod coordinator;
 mod decision;
 mod durability;
 mod epochs;
@@ -39,6 +41,7 @@ mod shadow;
 #[cfg(test)]
 mod tests;
 mod twice;
+mod two_phase;
 mod visibility;
 
 use core::fmt;
@@ -100,6 +103,8 @@ pub fn judge(history: &History) -> Vec<Violation> {
     ownership::judge(&facts, &mut findings);
     shadow::judge(&facts, &mut findings);
     refusals::judge(&facts, &mut findings);
+    two_phase::judge(&facts, &mut findings);
+    coordinator::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::history::{Batch, BatchKind, Event, Fetch, GroupProtocol, Outcome};
 
 mod cleaning;
+mod two_phase;
 
 const MS: u64 = 1_000;
 

@@ -1,4 +1,5 @@
-//! O2: nothing appears twice.
+//! O2: nothing appears twice: not in the log at the end, and not to anybody who read what was
+//! deleted since.
 
 use std::collections::BTreeMap;
 
@@ -34,12 +35,33 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             }
         }
     }
+    read_twice(facts, findings);
     let mut seen: BTreeMap<u64, i64> = BTreeMap::new();
     for (part, log) in &facts.logs {
         for &(offset, app) in &log.visible {
             if let Some(before) = seen.insert(app, offset) {
                 findings.add(2, || {
                     format!("read_committed shows record {app} twice: {before} and {part}-{offset}")
+                });
+            }
+        }
+    }
+}
+
+/// A record that was read once is never read at another place: what is deleted is still known, so
+/// that its repeat is none (KIP-360).
+fn read_twice(facts: &Facts<'_>, findings: &mut Findings) {
+    if facts.damaged {
+        return;
+    }
+    let mut places: BTreeMap<u64, (u16, i64)> = BTreeMap::new();
+    for (_, fetch) in facts.fetches() {
+        for (at, app) in fetch.batches.iter().flat_map(crate::history::Batch::records) {
+            let place = (fetch.part, at);
+            let (part, before) = *places.entry(app).or_insert(place);
+            if (part, before) != place {
+                findings.add(2, || {
+                    format!("record {app} was read at {part}-{before} and at {}-{at}", fetch.part)
                 });
             }
         }

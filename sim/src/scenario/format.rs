@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use verdict_core::marks::Mark;
 
 use super::ScenarioError;
-use crate::clients::{Client, Op, Producer, ProducerKind, Reader, parse_op};
+use crate::clients::{Client, Op, OpError, Producer, ProducerKind, Reader, TwoPhase, parse_op};
 use crate::history::{ClientId, Part};
 use crate::record::RecordedTable;
 use crate::world::pins::{Act, At, MovedTopic, Pin};
@@ -29,6 +29,8 @@ pub(super) struct File {
     pub(super) counts: BTreeMap<String, u64>,
     /// Where choices come from that no fault pins; without one they are dull.
     pub(super) seed: Option<u64>,
+    /// The size of an explored seed's world; without one it is drawn.
+    pub(super) size: Option<String>,
     /// Whether `seed` draws the whole world, as `explore` does.
     #[serde(default)]
     pub(super) explored: bool,
@@ -69,6 +71,8 @@ fn pass() -> String {
 pub(super) struct Cluster {
     pub(super) partitions: Part,
     pub(super) groups: u16,
+    /// Whether the topic of the groups' offsets is created by whoever needs it first.
+    pub(super) late_groups: bool,
     pub(super) timeout_ms: i32,
     pub(super) work_ms: u64,
     pub(super) properties: BTreeMap<String, String>,
@@ -83,6 +87,7 @@ impl Default for Cluster {
         Self {
             partitions: 2,
             groups: 1,
+            late_groups: false,
             timeout_ms: 3_000,
             work_ms: 60_000,
             properties: BTreeMap::new(),
@@ -141,6 +146,10 @@ impl File {
         let mut clients = Vec::new();
         for entry in &self.clients {
             let client = clients.len() as ClientId + 1;
+            if entry.kind == "two-phase" {
+                clients.push(self.make_two_phase(client, entry)?);
+                continue;
+            }
             let kind = match entry.kind.as_str() {
                 "v2" => ProducerKind::V2,
                 "classic" => ProducerKind::Classic,
@@ -171,6 +180,28 @@ impl File {
             )));
         }
         Ok(clients)
+    }
+
+    /// A client that commits together with a database; each of its operations is a transaction and
+    /// says what the database decides, or until when it sleeps at first. One file has one database.
+    fn make_two_phase(
+        &self,
+        client: ClientId,
+        entry: &ClientEntry,
+    ) -> Result<Client, ScenarioError> {
+        let (mut wishes, mut from_us) = (Vec::new(), 0);
+        for op in &entry.ops {
+            match parse_op(op)? {
+                Op::Commit => wishes.push(true),
+                Op::Abort => wishes.push(false),
+                Op::Until { ms } if wishes.is_empty() => from_us = ms * 1_000,
+                _ => return Err(OpError(op.clone()).into()),
+            }
+        }
+        let id = (entry.id.clone().unwrap_or_default(), 2_000);
+        let client =
+            TwoPhase::new(client, id, self.cluster.partitions, wishes).starting_at(from_us);
+        Ok(Client::TwoPhase(Box::new(client)))
     }
 
     pub(super) fn make_pins(&self) -> Result<Vec<Pin>, ScenarioError> {

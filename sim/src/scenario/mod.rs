@@ -19,7 +19,7 @@ use crate::explore::{Failure, Run, run_seed, run_world};
 use crate::record::RecordedRun;
 use crate::trace::Trace;
 use crate::world::pins::{Pin, Pins};
-use crate::world::{Brokers, Plan, World, base_properties};
+use crate::world::{Brokers, Plan, Seed, Size, World, base_properties};
 
 /// Why a file is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum ScenarioError {
     File(String),
     /// The core has no such mark.
     Mark(String),
+    /// Worlds have no such size.
+    Size(String),
     /// There is no such kind of client.
     Client(String),
     /// There is no such fault.
@@ -43,6 +45,7 @@ impl fmt::Display for ScenarioError {
         match self {
             Self::File(why) => write!(f, "{why}"),
             Self::Mark(name) => write!(f, "the core has no mark \"{name}\""),
+            Self::Size(name) => write!(f, "\"{name}\" is no size of a world"),
             Self::Client(kind) => write!(f, "\"{kind}\" is no kind of client"),
             Self::Fault(text) => write!(f, "\"{text}\" is no fault"),
             Self::Op(error) => write!(f, "{error}"),
@@ -103,6 +106,9 @@ impl Scenario {
                     .ok_or_else(|| ScenarioError::Expect(other.to_owned()))?,
             ),
         };
+        if let Some(size) = file.size.as_deref().filter(|size| Size::from_name(size).is_none()) {
+            return Err(ScenarioError::Size(size.to_owned()));
+        }
         file.make_clients()?;
         let (pins, marks) = (file.make_pins()?, file.make_marks()?);
         let counts = file.make_counts()?;
@@ -129,7 +135,7 @@ impl Scenario {
             return recorded.run(trace);
         }
         if self.file.explored {
-            return run_seed(self.file.seed.unwrap_or(0), trace);
+            return run_seed(self.seed().unwrap_or(Seed::from(0)), trace);
         }
         run_world(|| {
             let choices = self.file.seed.map_or_else(Source::dull, Source::seeded);
@@ -143,10 +149,13 @@ impl Scenario {
                 clients: self.file.make_clients().map_err(|error| error.to_string())?,
                 profile: Profile::dull(),
                 work_us: cluster.work_ms * 1_000,
+                leisure: 1,
+                intensity: 1,
                 forgets_producers: false,
                 ages_epochs: false,
                 compacts: None,
                 pipeline: false,
+                late_groups: cluster.late_groups,
                 timeout_ms: cluster.timeout_ms,
                 brokers: Brokers {
                     count: cluster.brokers,
@@ -160,10 +169,11 @@ impl Scenario {
         })
     }
 
-    /// The seed of the file.
+    /// The seed of the file, with the size of its world.
     #[must_use]
-    pub const fn seed(&self) -> Option<u64> {
-        self.file.seed
+    pub fn seed(&self) -> Option<Seed> {
+        let size = self.file.size.as_deref().and_then(Size::from_name);
+        self.file.seed.map(|number| Seed { number, size })
     }
 
     /// Whether `seed` draws the whole world.

@@ -67,7 +67,8 @@ pub(super) fn is_protected(request: &Request, version: i16) -> bool {
         Request::WriteTxnMarkers(request) => {
             version >= 2 && request.markers.iter().all(|marker| marker.transaction_version >= 2)
         }
-        Request::ConsumerGroupHeartbeat(_) => false,
+        // A late one moves a level again that has been moved back meanwhile.
+        Request::ConsumerGroupHeartbeat(_) | Request::UpdateFeatures(_) => false,
         _ => true,
     }
 }
@@ -94,6 +95,8 @@ pub(super) struct Broker {
     ticks_in_a_row: (u64, u32),
     paused_until_us: u64,
     conns: BTreeMap<ConnId, Connection>,
+    /// Requests that wait their turn, on all connections.
+    waiting: usize,
     requests: BTreeMap<RequestId, (ConnId, u32, &'static str)>,
     next_request: u64,
     inputs_to_live: Option<u64>,
@@ -129,6 +132,7 @@ impl Broker {
             ticks_in_a_row: (0, 0),
             paused_until_us: 0,
             conns: BTreeMap::new(),
+            waiting: 0,
             requests: BTreeMap::new(),
             next_request: 1,
             inputs_to_live: None,
@@ -185,6 +189,15 @@ impl Broker {
         }
     }
 
+    /// An id's epochs end, which happens once: often the node dies while the transaction of the last
+    /// one ends, where epochs were aged and nodes die.
+    fn may_die_soon(&mut self, env: &mut Env) {
+        let dies = env.has_aged_epochs && env.profile.rate(Fault::Crash) > 0;
+        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 2) == 1 {
+            self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 6));
+        }
+    }
+
     /// Comes back as a newer version, now and then, with what its features allow at most.
     fn upgrade(&mut self, env: &mut Env) {
         let rate = env.profile.rate(Fault::Upgraded);
@@ -199,8 +212,9 @@ impl Broker {
     /// Nobody kills this node any more.
     pub(super) fn heal(&mut self, env: &mut Env) {
         self.inputs_to_live = None;
-        self.paused_until_us = 0;
-        self.wall_jump_ms = self.highest_jump_ms;
+        if core::mem::replace(&mut self.wall_jump_ms, self.highest_jump_ms) != self.wall_jump_ms {
+            env.history.push(env.now_us, 0, Event::ClockJumped);
+        }
         self.disk.fill_until(0);
         if self.faulted.is_some() {
             self.crash(env, 10_000);
@@ -217,8 +231,10 @@ impl Broker {
         env.history.push(env.now_us, 0, Event::Crashed);
         self.ready = false;
         self.disk.crash(&mut env.choices);
+        env.note_death();
         self.tamper(env);
         self.requests.clear();
+        self.waiting = 0;
         for conn in core::mem::take(&mut self.conns).into_keys() {
             env.break_link(conn);
         }
@@ -237,14 +253,16 @@ impl Broker {
         let late_produce = matches!(&*request, Request::Produce(produce)
             if env.forgets_producers || env.is_private(produce));
         if env.was_reset(conn) && (late_produce || !is_protected(&request, version)) {
-            return;
+            return env.note_lost(conn, corr);
         }
         if self.node.is_none() {
+            env.note_lost(conn, corr);
             return env.break_link(conn);
         }
         let connection = self.conns.entry(conn).or_default();
         if connection.busy.is_some() {
             connection.waiting.push_back((corr, version, request));
+            self.waiting += 1;
         } else {
             self.hand_over(env, conn, (corr, version, request));
         }
@@ -254,6 +272,7 @@ impl Broker {
         let id = RequestId(self.next_request);
         self.next_request += 1;
         let api = api_name(&request);
+        env.note_begun(conn, corr);
         self.requests.insert(id, (conn, corr, api));
         self.conns.entry(conn).or_default().busy = Some(id);
         self.say(env, || {
@@ -315,7 +334,9 @@ impl Broker {
 
     pub(super) fn conn_closed(&mut self, env: &mut Env, conn: ConnId) {
         env.forget_link(conn);
-        if self.conns.remove(&conn).is_some() {
+        if let Some(gone) = self.conns.remove(&conn) {
+            self.waiting -= gone.waiting.len();
+            gone.waiting.iter().for_each(|(corr, ..)| env.note_lost(conn, *corr));
             self.requests.retain(|_, (of, ..)| *of != conn);
             self.handle(env, Input::ConnectionClosed { conn });
         }
@@ -368,8 +389,12 @@ impl Broker {
         }
         let mut outputs_to_live = self.doomed(env);
         let now = self.now(env);
+        let rotated = marks::count(Mark::TxnPidRotated);
         if let Some(node) = &mut self.node {
             node.handle(now, input);
+        }
+        if marks::count(Mark::TxnPidRotated) > rotated {
+            self.may_die_soon(env);
         }
         loop {
             match self.pinned_mark(env) {
@@ -438,6 +463,8 @@ impl Broker {
         {
             self.say(env, || "finds its producer epochs near their end".to_owned());
             self.disk.age_epochs(&mut env.choices);
+            env.has_aged_epochs = true;
+            env.history.push(env.now_us, 0, Event::EpochsMoved);
         }
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
@@ -489,6 +516,7 @@ impl Broker {
         env.trace.event(env.now_us, What::Clock, [by_ms.cast_unsigned(), 0, 0, 0]);
         self.wall_jump_ms += by_ms;
         self.highest_jump_ms = self.highest_jump_ms.max(self.wall_jump_ms);
+        env.history.push(env.now_us, 0, Event::ClockJumped);
     }
 
     fn output(&mut self, env: &mut Env, output: Output) {
@@ -594,6 +622,9 @@ impl Broker {
     }
 
     fn next_requests(&mut self, env: &mut Env) {
+        if self.waiting == 0 {
+            return;
+        }
         let next = self.conns.iter_mut().find_map(|(&conn, connection)| {
             if connection.busy.is_some() {
                 return None;
@@ -601,6 +632,12 @@ impl Broker {
             connection.waiting.pop_front().map(|waiting| (conn, waiting))
         });
         if let Some((conn, waiting)) = next {
+            self.waiting -= 1;
+            // What waited behind another request may have been given up on meanwhile.
+            if env.was_reset(conn) && !is_protected(&waiting.2, waiting.1) {
+                env.note_lost(conn, waiting.0);
+                return self.next_requests(env);
+            }
             self.hand_over(env, conn, waiting);
         }
     }

@@ -555,7 +555,10 @@ impl Env {
             return;
         }
         let (broker, life, id) = (peer.from, peer.life, peer.id);
-        let at = self.now_us + self.choices.between(Label::Latency, 50, 1_000);
+        let mut at = self.now_us + self.choices.between(Label::Latency, 50, 1_000);
+        if self.choices.chance(Label::PeerSlow, self.profile.rate(Fault::PeerSlow)) {
+            at += self.choices.between(Label::PeerFate, 1_000, 80_000);
+        }
         let input = Box::new(ClusterInput::Answer { id, result: result.clone() });
         self.queue.push(at, Happening::News { broker, life, input });
     }

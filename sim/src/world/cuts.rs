@@ -105,7 +105,7 @@ impl Plan {
     pub fn size(&self) -> usize {
         let size = |client: &Client| match client {
             Client::Producer(producer) => producer.ops().len(),
-            Client::Offsets(_) | Client::Admin(_) | Client::Member(_) => 1,
+            Client::Offsets(_) | Client::Admin(_) | Client::Member(_) | Client::TwoPhase(_) => 1,
             Client::Reader(_) | Client::Follower(_) | Client::Auditor(_) | Client::Gone => 0,
         };
         self.clients.iter().map(size).sum()

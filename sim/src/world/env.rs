@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use verdict_core::io::ConnId;
 use verdict_core::wire::{ProduceRequest, Request, Response};
 
+use super::asked::Asked;
 use super::broker::is_protected;
 use super::cluster::Cluster;
 use super::names::api_name;
 use super::pins::{Act, Pins};
 use super::queue::{Happening, Queue};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
+use crate::clients::Outside;
 use crate::history::{ClientId, Event, History, Part, Txn};
 use crate::trace::{Trace, What, mix};
 
@@ -54,8 +56,15 @@ pub struct Env {
     /// (KAFKA-7190 kind), so no Produce may arrive after its sender gave up on it.
     pub(super) forgets_producers: bool,
     forgets_ids: bool,
+    /// Clients look for a group's coordinator: the topic of the offsets is not there before.
+    finds_groups: bool,
+    pub(super) asked: Asked,
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
+    /// The databases of two-phase commit, which no fault reaches.
+    pub outside: Outside,
+    /// They were.
+    pub(super) has_aged_epochs: bool,
     /// Private partitions, and the producer id that wrote to each first.
     pioneers: BTreeMap<Part, i64>,
     links: BTreeMap<ConnId, Link>,
@@ -64,6 +73,8 @@ pub struct Env {
     next_app: u64,
     next_offset: i64,
     operations: u64,
+    /// How many times longer than in a large world clients rest that nobody waits for.
+    leisure: u64,
     /// Partitions of the topic.
     pub(super) parts: Part,
 }
@@ -87,7 +98,11 @@ impl Env {
             topic_is_there: false,
             forgets_producers: false,
             forgets_ids: false,
+            finds_groups: false,
+            asked: Asked::default(),
             epochs_to_age: false,
+            outside: Outside::default(),
+            has_aged_epochs: false,
             pioneers: BTreeMap::new(),
             links: BTreeMap::new(),
             next_conn: 1,
@@ -95,6 +110,7 @@ impl Env {
             next_app: 1,
             next_offset: 1,
             operations: 0,
+            leisure: 1,
             parts: 0,
         }
     }
@@ -119,10 +135,39 @@ impl Env {
         self
     }
 
+    pub(super) const fn with_leisure(mut self, leisure: u64) -> Self {
+        self.leisure = leisure;
+        self
+    }
+
+    /// How long to rest, where nobody waits for what comes next.
+    #[must_use]
+    pub const fn rest(&self, us: u64) -> u64 {
+        us * self.leisure
+    }
+
+    /// How long to wait before the next try after so many in vain: in a large world always the
+    /// same, in others twice as long each time, as clients of today do (KIP-580).
+    #[must_use]
+    pub fn more_and_more(&self, us: u64, in_vain: u32) -> u64 {
+        if self.leisure > 1 { us << in_vain.min(4) } else { us }
+    }
+
     /// The same, in a world that forgets transactional ids.
     pub fn with_forgotten_ids(mut self, forgets: bool) -> Self {
         self.forgets_ids = forgets;
         self
+    }
+
+    /// The same, in a world where clients look for the coordinators of groups.
+    pub(super) fn with_groups_to_find(mut self, finds: bool) -> Self {
+        self.finds_groups = finds;
+        self
+    }
+
+    /// Whether clients look for a group's coordinator before they ask it something.
+    pub const fn finds_groups(&self) -> bool {
+        self.finds_groups
     }
 
     /// Whether transactional ids are forgotten within the run.
@@ -249,6 +294,7 @@ impl Env {
             travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
             self.say(client, || format!("  {api} is delayed by {travel} us"));
         }
+        self.note_request((client, conn, corr), version, &request, false);
         let repeated = self.maybe_repeat(client, version, &request, travel);
         let now_us = self.now_us;
         let Some(link) = self.links.get_mut(&conn) else { return repeated };
@@ -281,6 +327,7 @@ impl Env {
         self.say(client, || format!("  {api} will arrive again in {delay_us} us"));
         let broker = self.route(client, request);
         let conn = self.connect(client, broker);
+        self.note_request((client, conn, 0), version, request, true);
         let request = Box::new(request.clone());
         let again = Happening::Arrive { conn, corr: 0, version, request };
         self.queue.push(self.now_us + delay_us, again);

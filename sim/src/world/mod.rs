@@ -6,6 +6,7 @@
 //! transaction is closed everything is read. *Follow*: who reads in a fetch session has to come to
 //! the same end; then the oracles judge.
 
+mod asked;
 mod broker;
 mod cluster;
 mod cuts;
@@ -14,12 +15,15 @@ mod names;
 pub mod pins;
 mod plan;
 mod plan_group;
+mod plan_two_phase;
 mod queue;
 mod shadow;
+mod size;
 
 pub use self::cuts::Cuts;
 pub use self::env::Env;
 pub use self::plan::{Brokers, Plan, SWEEP_MS, base_properties, broker_config};
+pub use self::size::{Seed, Size};
 
 use self::broker::Broker;
 use self::pins::{Act, Pins};
@@ -73,6 +77,7 @@ pub struct World {
     phase_began_us: u64,
     proving: usize,
     work_us: u64,
+    intensity: u32,
     timeout_ms: i32,
 }
 
@@ -91,7 +96,9 @@ impl World {
     pub fn new(plan: Plan, choices: Source, trace: Trace, pins: Pins) -> Result<Self, String> {
         let config = broker_config(&plan.properties)?;
         let forgets_ids = config.transactional_id_expiration_ms < 60_000;
-        let auditor = Auditor::new(0, plan.parts, plan.groups).with_pipeline(plan.pipeline);
+        let auditor = Auditor::new(0, plan.parts, plan.groups)
+            .with_pipeline(plan.pipeline)
+            .with_late_groups(plan.late_groups);
         let (count, later) = (plan.brokers.count.max(1), plan.later_group_size);
         let mut brokers: Vec<Broker> = (0..count)
             .map(|at| Broker::new(at, config.clone(), count).with_later_group_size(later))
@@ -105,8 +112,11 @@ impl World {
         let mut env = Env::new(choices, plan.profile, trace, pins)
             .with_forgetting(plan.forgets_producers)
             .with_forgotten_ids(forgets_ids)
+            .with_groups_to_find(plan.late_groups)
+            .with_ids(clients.iter().filter_map(Client::transactional_id))
             .with_old_epochs(plan.ages_epochs)
             .with_parts(plan.parts)
+            .with_leisure(plan.leisure)
             .with_cluster(cluster);
         if let Some(tombstones_expire) = plan.compacts {
             env.history.push(0, 0, Event::Compacts { tombstones_expire });
@@ -119,6 +129,7 @@ impl World {
             phase_began_us: 0,
             proving: 0,
             work_us: plan.work_us,
+            intensity: plan.intensity,
             timeout_ms: plan.timeout_ms,
         })
     }
@@ -177,6 +188,7 @@ impl World {
                 env.answering = env.broker_of(conn);
                 env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
                 env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
+                env.note_answer(client, conn, corr, &response);
                 self.clients[usize::from(client)].answer(env, conn, corr, *response);
             }
             Happening::Arrive { conn, corr, version, request } => {
@@ -273,6 +285,7 @@ impl World {
         match self.phase {
             Phase::Create if self.env.topic_is_there => {
                 self.enter(Phase::Work);
+                self.env.profile.intensify(self.intensity);
                 for client in &mut self.clients[1..] {
                     client.start(&mut self.env);
                 }
@@ -312,13 +325,19 @@ impl World {
     }
 
     fn producers_done(&self) -> bool {
-        self.clients.iter().all(|client| !matches!(client, Client::Producer(_)) || client.is_done())
+        let healed = self.phase > Phase::Work;
+        let produces = |client: &Client| match client {
+            Client::Producer(_) | Client::TwoPhase(_) => true,
+            Client::Admin(admin) => healed && admin.moves_levels(),
+            _ => false,
+        };
+        self.clients.iter().all(|client| !produces(client) || client.is_done())
     }
 
     fn wind_down(&mut self) {
         self.enter(Phase::WindDown);
+        // Who is paused stays so: woken early, it would see what came meanwhile out of order.
         self.env.profile = Profile::dull();
-        self.env.paused.clear();
         self.env.heal_cluster();
         self.env.history.push(self.env.now_us, 0, Event::Healed);
         for broker in &mut self.brokers {
@@ -335,6 +354,7 @@ impl World {
             self.proving += 1;
             match &mut self.clients[self.proving] {
                 Client::Producer(producer) => return producer.prove_now(&mut self.env),
+                Client::TwoPhase(client) => return client.prove_now(&mut self.env),
                 Client::Member(member) if member.survives() => {
                     return member.prove_now(&mut self.env);
                 }

@@ -38,6 +38,7 @@ pub(super) fn api_name(request: &Request) -> &'static str {
         Request::DescribeTransactions(_) => "DescribeTransactions",
         Request::ListTransactions(_) => "ListTransactions",
         Request::DescribeCluster(_) => "DescribeCluster",
+        Request::UpdateFeatures(_) => "UpdateFeatures",
         _ => "?",
     }
 }

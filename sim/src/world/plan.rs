@@ -4,9 +4,11 @@ use verdict_core::config::BrokerConfig;
 
 use super::cluster::Cluster;
 use super::plan_group::Group;
+use super::plan_two_phase::{draw_levels, draw_two_phase};
+use super::size::{Scale, Size, within};
 use crate::choices::{Choices, Fault, Label, Profile, Source};
-use crate::clients::{Admin, Client, Follower, OffsetKeeper, Producer, ProducerKind, Reader};
-use crate::clients::{draw_sends, draw_transactions};
+use crate::clients::{Admin, Client, Follower, OffsetKeeper, Op, Producer, ProducerKind, Reader};
+use crate::clients::{Workload, draw_sends, draw_transactions, put_sleep};
 use crate::history::{ClientId, Part};
 
 /// Everything that is fixed before a world begins.
@@ -24,6 +26,10 @@ pub struct Plan {
     pub profile: Profile,
     /// When faults end at the latest, in microseconds.
     pub work_us: u64,
+    /// How many times longer than in a large world clients rest that nobody waits for.
+    pub leisure: u64,
+    /// How many times more often than `profile` says faults strike while there is work.
+    pub intensity: u32,
     /// Whether producers are forgotten within the run.
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
@@ -32,6 +38,8 @@ pub struct Plan {
     pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
     pub pipeline: bool,
+    /// Whether the topic of the groups' offsets is created by whoever needs it first.
+    pub late_groups: bool,
     /// How long a transaction may stay open before the sweep aborts it, in ms.
     pub timeout_ms: i32,
     /// `group.max.size` from the second life of a node on: somebody changed it meanwhile.
@@ -113,32 +121,19 @@ pub fn broker_config(properties: &[(String, String)]) -> Result<BrokerConfig, St
 }
 
 impl Plan {
-    /// Draws a standard world: clients, their steps, settings, and a random subset of faults.
+    /// Draws a standard world, or one of a given size: clients, their steps, settings, and a
+    /// random subset of faults.
     #[must_use]
-    pub fn draw(choices: &mut Source) -> Self {
+    pub fn draw(choices: &mut Source, size: Option<Size>) -> Self {
+        let size = Size::draw(choices, size);
+        let scale = size.scale();
         let mut profile = Profile::draw(choices);
-        let parts = 1 + choices.below(Label::Size, 4) as Part;
-        let groups = choices.below(Label::Size, 3) as u16;
-        let timeout_ms = 1_500 + choices.below(Label::Size, 4_000) as i32;
+        let parts = within(choices, Label::Size, scale.parts) as Part;
+        let groups = within(choices, Label::Size, scale.groups) as u16;
+        let timeout_ms = within(choices, Label::Size, scale.timeout_ms) as i32;
         let mut properties = base_properties();
         let mut set = |key: &str, value: String| properties.push((key.to_owned(), value));
-        set(
-            "verdict.checkpoint.interval.ms",
-            [60_000, 200, 1_000, 5_000][choices.below(Label::Property, 4) as usize].to_string(),
-        );
-        set(
-            "sim.segment.bytes",
-            [1 << 20, 2_000, 10_000][choices.below(Label::Property, 3) as usize].to_string(),
-        );
-        set(
-            "verdict.cache.bytes",
-            [1 << 20, 0, 4_000][choices.below(Label::Property, 3) as usize].to_string(),
-        );
-        set(
-            "sim.journal.bytes",
-            [65_536, 65_536, 32_768, 16_384][choices.below(Label::Property, 4) as usize]
-                .to_string(),
-        );
+        draw_store(choices, &scale, &mut set);
         let version = [2, 2, 2, 2, 2, 2, 1, 0][choices.below(Label::Property, 8) as usize];
         set("verdict.feature.transaction.version", version.to_string());
         set("offsets.retention.check.interval.ms", "400".to_owned());
@@ -156,10 +151,7 @@ impl Plan {
             set("transactional.id.expiration.ms", "2500".to_owned());
             set("transaction.remove.expired.transaction.cleanup.interval.ms", "700".to_owned());
         }
-        let ages_epochs = choices.below(Label::Property, 6) == 5;
-        if ages_epochs && profile.rate(Fault::Stopped) == 0 {
-            profile.set(Fault::Stopped, 8);
-        }
+        let ages_epochs = draw_aging(choices, &mut profile);
         let brokers = Brokers::draw(choices, &mut profile);
         let alone = brokers.count == 1;
         let ages_epochs = ages_epochs && alone;
@@ -168,20 +160,30 @@ impl Plan {
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
         draw_deletion(choices, !pipeline && alone, &mut set);
-        let drawn = Drawn { group, parts, groups, timeout_ms, version, long_ids: expires, alone };
-        let (clients, parts) = draw_clients(choices, &drawn);
-        let compacts = draw_cleaning(choices, &mut properties);
+        let sleeps = forgets && size != Size::Large;
+        let long_ids = expires;
+        let drawn =
+            Drawn { group, parts, groups, timeout_ms, version, long_ids, alone, scale, sleeps };
+        let (mut clients, parts) = draw_clients(choices, &drawn);
+        let compacts = draw_last(choices, &drawn, &mut properties, &mut clients);
+        let intensity = size.draw_intensity(choices);
+        let work_ms = within(choices, Label::WorldSize, scale.work_ms);
+        let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
+        let late_groups = draw_late_groups(choices, alone && !pipeline);
         Self {
             properties,
             parts,
             groups: groups + u16::from(pipeline),
             clients,
             profile,
-            work_us: 25_000_000,
+            work_us,
+            leisure: scale.leisure,
+            intensity,
             forgets_producers: forgets,
             ages_epochs,
             compacts,
             pipeline,
+            late_groups,
             timeout_ms,
             brokers,
             later_group_size,
@@ -197,6 +199,20 @@ impl Plan {
         (*count > 1)
             .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
     }
+}
+
+/// What came to the worlds later, so that they are as they were but for it. Gives back what
+/// [`draw_cleaning`] does.
+fn draw_last(
+    choices: &mut Source,
+    drawn: &Drawn,
+    properties: &mut Vec<(String, String)>,
+    clients: &mut Vec<Client>,
+) -> Option<bool> {
+    let compacts = draw_cleaning(choices, properties);
+    draw_two_phase(choices, drawn, properties, clients);
+    draw_levels(choices, drawn, clients);
+    compacts
 }
 
 /// In one world of three, logs are cleaned all the time: the internal ones, and every second time
@@ -224,10 +240,27 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
     compacts.then_some(expire)
 }
 
+/// Whether producer epochs are near their end after the first orderly stop. They end once for each
+/// id, and what matters is a crash just then.
+fn draw_aging(choices: &mut impl Choices, profile: &mut Profile) -> bool {
+    let ages_epochs = choices.below(Label::Property, 6) == 5;
+    if ages_epochs {
+        profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
+        profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
+    }
+    ages_epochs
+}
+
+/// In one world of three where that is `possible` nobody has looked for a group's coordinator when
+/// the work begins, so that `__consumer_offsets` is created in the midst of it.
+fn draw_late_groups(choices: &mut impl Choices, possible: bool) -> bool {
+    choices.below(Label::Property, 3) == 2 && possible
+}
+
 /// What was drawn of a world before its clients are.
 pub(super) struct Drawn {
     /// The group that consumes, transforms and produces, if there is one.
-    group: Option<Group>,
+    pub(super) group: Option<Group>,
     pub(super) parts: Part,
     pub(super) groups: u16,
     pub(super) timeout_ms: i32,
@@ -236,7 +269,21 @@ pub(super) struct Drawn {
     /// Transactional ids so long that their tombstones do not fit into one batch.
     long_ids: bool,
     /// One broker, not several.
-    alone: bool,
+    pub(super) alone: bool,
+    /// How much there is of everything.
+    scale: Scale,
+    /// A producer sleeps until it is forgotten, in a world that would end before.
+    sleeps: bool,
+}
+
+impl Drawn {
+    /// Lets the first producer sleep for longer than producers are remembered, where they are
+    /// forgotten and the world would be over before.
+    fn put_sleep(&self, choices: &mut impl Choices, client: ClientId, ops: &mut Vec<Op>) {
+        if self.sleeps && client == 1 {
+            put_sleep(choices, ops, 16_500);
+        }
+    }
 }
 
 /// The clients, and the number of partitions with those that one client has for itself.
@@ -244,7 +291,8 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     let &Drawn { parts: common, groups, timeout_ms, version, long_ids, .. } = drawn;
     let mut parts = common;
     let mut clients = Vec::new();
-    let producers = 2 + choices.below(Label::Size, 3);
+    let scale = &drawn.scale;
+    let producers = within(choices, Label::Size, scale.producers);
     let mut ids = 0_u32;
     for _ in 0..producers {
         let client = clients.len() as ClientId + 1;
@@ -256,28 +304,34 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
             _ => ProducerKind::Idempotent,
         };
         if kind == ProducerKind::Idempotent {
-            let count = 10 + u64::from(choices.below(Label::Count, 30));
+            let count = u64::from(within(choices, Label::Count, scale.sends));
             let own = (choices.below(Label::Target, 2) == 1).then_some(parts);
             parts += Part::from(own.is_some());
             let high = version < 2 || choices.below(Label::Size, 3) == 2;
-            let ops = draw_sends(choices, common, own, count, high);
+            let mut ops = draw_sends(choices, common, own, count, high);
+            drawn.put_sleep(choices, client, &mut ops);
             let producer = Producer::new(client, kind, None, timeout_ms, ops)
                 .with_own_partition(own)
                 .with_high_sequences(high)
+                .with_back_off(draw_back_off(choices))
                 .with_produce_timeout(draw_produce_timeout(choices));
             clients.push(Client::Producer(Box::new(producer)));
             continue;
         }
-        // One in four shares its id with the transactional producer before it.
-        let shared = ids > 0 && choices.below(Label::ClientKind, 4) == 3;
+        // Some share their id with the transactional producer before it.
+        let odds = scale.shared_ids;
+        let shared = ids > 0 && choices.below(Label::ClientKind, odds) + 1 == odds;
         ids += u32::from(!shared);
         let length = if long_ids { 9_000 } else { 0 };
         let id = (format!("id-{ids}{}", "x".repeat(length)), ids);
-        let count = 6 + u64::from(choices.below(Label::Count, 14));
+        let count = u64::from(within(choices, Label::Count, scale.transactions));
         let own = (choices.below(Label::Target, 4) == 3).then_some(parts);
         parts += Part::from(own.is_some());
         let v2 = kind == ProducerKind::V2;
-        let ops = draw_transactions(choices, common, groups, count, v2, own);
+        let Scale { long, late_markers, .. } = *scale;
+        let workload = Workload { parts: common, groups, count, late_markers, long, v2, own };
+        let mut ops = draw_transactions(choices, workload);
+        drawn.put_sleep(choices, client, &mut ops);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)
             .with_own_partition(own)
             .with_delivery_timeout(draw_delivery_timeout(choices))
@@ -289,16 +343,7 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     if let Some(group) = &drawn.group {
         parts += group.draw_members(choices, drawn, parts, &mut clients);
     }
-    for committed in [true, false] {
-        let client = clients.len() as ClientId + 1;
-        let pace_ms = 20 + u64::from(choices.of(client).below(Label::Size, 200));
-        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
-        clients.push(if follows {
-            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
-        } else {
-            Client::Reader(Reader::new(client, committed, parts, pace_ms))
-        });
-    }
+    draw_readers(choices, drawn, parts, &mut clients);
     for group in 0..groups {
         let client = clients.len() as ClientId + 1;
         let commits = choices.of(client).below(Label::ClientKind, 2) == 1;
@@ -307,9 +352,46 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
     if choices.below(Label::ClientKind, 2) == 1 {
         let client = clients.len() as ClientId + 1;
         let trims = choices.of(client).below(Label::ClientKind, 4) == 3;
-        clients.push(Client::Admin(Admin::new(client, common, trims)));
+        let often =
+            trims && drawn.group.is_none() && choices.of(client).below(Label::ClientKind, 2) == 1;
+        clients.push(Client::Admin(Admin::new(client, common, trims).with_frequent_trims(often)));
     }
     (clients, parts)
+}
+
+/// A reader of each isolation, in a session or without.
+fn draw_readers(choices: &mut Source, drawn: &Drawn, parts: Part, clients: &mut Vec<Client>) {
+    let scale = &drawn.scale;
+    for committed in [true, false] {
+        let client = clients.len() as ClientId + 1;
+        let pace_ms = u64::from(within(&mut choices.of(client), Label::Size, scale.pace_ms));
+        let follows = choices.of(client).below(Label::ClientKind, 3) == 2 && drawn.alone;
+        clients.push(if follows {
+            Client::Follower(Box::new(Follower::new(client, committed, parts, pace_ms)))
+        } else {
+            Client::Reader(Reader::new(client, committed, parts, pace_ms))
+        });
+    }
+}
+
+/// How often checkpoints are, and how large segments, cache and journal.
+fn draw_store(choices: &mut Source, scale: &Scale, set: &mut impl FnMut(&str, String)) {
+    set(
+        "verdict.checkpoint.interval.ms",
+        [60_000, 200, 1_000, 5_000][choices.below(Label::Property, 4) as usize].to_string(),
+    );
+    set(
+        "sim.segment.bytes",
+        [1 << 20, 2_000, 10_000][choices.below(Label::Property, 3) as usize].to_string(),
+    );
+    set(
+        "verdict.cache.bytes",
+        [1 << 20, 0, 4_000][choices.below(Label::Property, 3) as usize].to_string(),
+    );
+    set(
+        "sim.journal.bytes",
+        scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
+    );
 }
 
 /// How soon segments are closed and deleted, and how many fetch sessions there may be.
@@ -338,6 +420,11 @@ fn draw_deletion(choices: &mut Source, allowed: bool, set: &mut impl FnMut(&str,
 /// Short enough, now and then, for a batch to arrive when its transaction is over.
 fn draw_delivery_timeout(choices: &mut impl Choices) -> u64 {
     [12_000_000, 1_100_000][choices.below(Label::Property, 2) as usize]
+}
+
+/// Long enough, now and then, for checkpoints, restarts and deletions before a batch is repeated.
+fn draw_back_off(choices: &mut impl Choices) -> u64 {
+    [30_000, 30_000, 700_000][choices.below(Label::Property, 3) as usize]
 }
 
 fn draw_produce_timeout(choices: &mut impl Choices) -> i32 {

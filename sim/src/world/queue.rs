@@ -50,7 +50,7 @@ pub(super) enum Happening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Planned {
     at_us: u64,
-    ordinal: u64,
+    ordinal: u32,
     slot: u32,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Queue {
     heap: BinaryHeap<Reverse<Planned>>,
     slots: Vec<Option<Happening>>,
     free: Vec<u32>,
-    next_ordinal: u64,
+    next_ordinal: u32,
 }
 
 impl Queue {

@@ -12,7 +12,7 @@ use kacrab_protocol::generated::describe_topic_partitions_response::{
 };
 
 use crate::api::Context;
-use crate::api::cluster::NO_OPERATIONS;
+use crate::api::operations;
 use crate::error::ErrorCode;
 use crate::meta::Topic;
 use crate::node::Node;
@@ -82,7 +82,7 @@ fn unknown(name: &str) -> DescribeTopicPartitionsResponseTopic {
     DescribeTopicPartitionsResponseTopic {
         error_code: code.code(),
         name: Some(KafkaString::from(alloc::string::String::from(name))),
-        topic_authorized_operations: NO_OPERATIONS,
+        topic_authorized_operations: operations::OF_TOPICS,
         ..Default::default()
     }
 }
@@ -110,7 +110,7 @@ fn described(
                 ..Default::default()
             })
             .collect(),
-        topic_authorized_operations: NO_OPERATIONS,
+        topic_authorized_operations: operations::OF_TOPICS,
         ..Default::default()
     }
 }

@@ -10,7 +10,7 @@ use kacrab_protocol::generated::metadata_response::{
 };
 
 use crate::api::Context;
-use crate::api::cluster::NO_OPERATIONS;
+use crate::api::operations;
 use crate::error::ErrorCode;
 use crate::meta::{MetaError, Topic, TopicSpec};
 use crate::node::Node;
@@ -77,7 +77,7 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
         Some(topics) => topics.is_empty() && context.version == 0,
     };
     let by_ids = asks_by_id(request);
-    let topics = if all {
+    let mut topics: Vec<MetadataResponseTopic> = if all {
         node.meta.topics().map(|topic| described(node, topic)).collect()
     } else {
         request
@@ -94,6 +94,12 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
             })
             .collect()
     };
+    if request.include_topic_authorized_operations {
+        // Not of an id that there is no topic of.
+        for topic in topics.iter_mut().filter(|topic| topic.name.is_some()) {
+            topic.topic_authorized_operations = operations::OF_TOPICS;
+        }
+    }
     let data = MetadataResponseData {
         brokers: node
             .members()
@@ -112,7 +118,10 @@ pub(super) fn answer(node: &mut Node, context: &Context, request: &MetadataReque
             .map(|id| KafkaString::from(alloc::string::String::from(id))),
         controller_id: node.config.node_id,
         topics,
-        cluster_authorized_operations: NO_OPERATIONS,
+        cluster_authorized_operations: operations::if_asked(
+            request.include_cluster_authorized_operations,
+            operations::OF_CLUSTERS,
+        ),
         ..Default::default()
     };
     node.respond(context.id, Response::Metadata(data));
@@ -129,7 +138,7 @@ fn by_name(node: &Node, name: &KafkaString) -> MetadataResponseTopic {
     MetadataResponseTopic {
         error_code: code.code(),
         name: Some(name.clone()),
-        topic_authorized_operations: NO_OPERATIONS,
+        topic_authorized_operations: operations::NOT_ASKED,
         ..Default::default()
     }
 }
@@ -142,7 +151,7 @@ fn by_id(node: &Node, id: TopicId) -> MetadataResponseTopic {
         error_code: ErrorCode::UnknownTopicId.code(),
         name: None,
         topic_id: id.to_kafka(),
-        topic_authorized_operations: NO_OPERATIONS,
+        topic_authorized_operations: operations::NOT_ASKED,
         ..Default::default()
     }
 }
@@ -155,7 +164,7 @@ fn described(node: &Node, topic: &Topic) -> MetadataResponseTopic {
         partitions: (0..topic.partitions)
             .map(|partition| described_partition(node, topic.id, partition))
             .collect(),
-        topic_authorized_operations: NO_OPERATIONS,
+        topic_authorized_operations: operations::NOT_ASKED,
         ..Default::default()
     }
 }

@@ -65,6 +65,17 @@ impl Classic {
         }
     }
 
+    /// The group is classic still: it was to become a consumer group, and that could not be written.
+    /// Whoever waited was told to join again, and is waited for.
+    pub(in crate::group) fn taken_back(&mut self, turn: &mut Turn<'_>) {
+        self.loaded(turn);
+        let rebalances =
+            matches!(self.state, GroupState::PreparingRebalance | GroupState::CompletingRebalance);
+        if rebalances {
+            self.prepare(turn);
+        }
+    }
+
     /// Nothing here coordinates the group any more: whoever waits is told so.
     fn resigned(&mut self, turn: &mut Turn<'_>) {
         for id in self.members.keys().cloned().collect::<Vec<MemberId>>() {

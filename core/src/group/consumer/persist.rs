@@ -206,7 +206,7 @@ impl GroupCoordinator {
             self.in_group(now, partition, id, Classic::retire);
             let Some(found) = group_in(&mut self.shards, partition, id) else { return };
             found.classic = *classic;
-            self.in_group(now, partition, id, Classic::loaded);
+            self.in_group(now, partition, id, Classic::taken_back);
         }
         self.restart_sessions(now, partition, id);
         if let Some(Phase::Active(shard)) = self.shards.get_mut(&partition) {

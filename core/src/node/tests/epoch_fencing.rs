@@ -348,3 +348,53 @@ fn a_clock_that_jumps_ends_transactions_early_at_most() {
         assert_eq!(bench.ends("t-0"), (4, 4));
     }
 }
+
+#[test]
+fn a_repeat_of_a_bump_is_recognized_after_a_crash_also_around_the_change_of_the_producer_id() {
+    // KAFKA-20357: Apache Kafka 4.4.0 answers all of these PRODUCER_FENCED.
+    let mut bench = Bench::open();
+    let p = bench.init("a").unwrap();
+    assert_eq!(bench.init_as(5, "a", p), Ok(p.next_epoch()), "the answer is lost");
+    let mut bench = bench.crash();
+    assert_eq!(bench.init_until_as("a", p), Ok(p.next_epoch()));
+
+    let (mut bench, p) = at_the_last_epoch(TV2);
+    let q = bench.init_as(5, "a", p).unwrap();
+    assert_ne!(q.0, p.0);
+    let mut bench = bench.crash();
+    for _ in 0..3 {
+        assert_eq!(bench.init_until_as("a", p), Ok(q));
+    }
+    assert_eq!(bench.init_as(5, "a", p.epoch(32_765)), Err(90));
+    assert_eq!(bench.write_as(TV2, "a", "t-0", q, 0, 1), Ok(0));
+    let next = bench.end(5, "a", q, COMMIT).unwrap();
+    let mut bench = bench.crash();
+    assert_eq!(bench.init_until_as("a", p), Err(90), "somebody has gone on");
+    assert_eq!(bench.init_as(5, "a", q), Ok(next), "the commit moved its epoch");
+}
+
+#[test]
+fn the_commit_after_a_timeout_is_fenced_after_a_crash_too() {
+    let mut bench = with_sweep_of_200_ms();
+    bench.topic("t", 1);
+    let p = bench.init_for("a", 1_000).unwrap();
+    assert_eq!(bench.write_as(TV2, "a", "t-0", p, 0, 3), Ok(0));
+    bench.pass_ms(1_500);
+    assert_eq!(bench.state("a"), "CompleteAbort");
+    let mut bench = bench.crash();
+    assert_eq!(bench.end_until(5, "a", p, COMMIT), Err(90));
+    assert_eq!(bench.end(5, "a", p, ABORT), Ok(p.next_epoch()));
+}
+
+impl Bench {
+    /// InitProducerId of an instance that goes on, again while it is loaded.
+    fn init_until_as(&mut self, id: &str, who: Who) -> Result<Who, i16> {
+        for _ in 0..100 {
+            match self.init_as(5, id, who) {
+                Err(14..=16) => self.pass_ms(20),
+                other => return other,
+            }
+        }
+        panic!("{id} is never loaded");
+    }
+}

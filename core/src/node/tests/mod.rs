@@ -9,6 +9,7 @@ mod end_repeated;
 mod epoch_fencing;
 mod fetch_session;
 mod hanging_transaction;
+mod level_change;
 mod log_cleaning;
 mod looks;
 mod lso;
@@ -20,6 +21,7 @@ mod retention;
 mod retention_vs_producers;
 mod sequence_order;
 mod settings_change;
+mod two_phase;
 mod verbs;
 
 use kacrab_protocol::KafkaString;

@@ -12,15 +12,17 @@ use kacrab_protocol::generated::alter_partition_reassignments_request::{
 use kacrab_protocol::generated::describe_topic_partitions_request::{Cursor, TopicRequest};
 use kacrab_protocol::generated::describe_user_scram_credentials_request::UserName;
 use kacrab_protocol::generated::elect_leaders_request::TopicPartitions;
+use kacrab_protocol::generated::metadata_request::MetadataRequestTopic;
 use kacrab_protocol::generated::offset_for_leader_epoch_request::{
     OffsetForLeaderPartition, OffsetForLeaderTopic,
 };
 use kacrab_protocol::generated::{
     AlterPartitionReassignmentsRequestData, DescribeAclsRequestData,
-    DescribeClientQuotasRequestData, DescribeLogDirsRequestData, DescribeQuorumRequestData,
-    DescribeTopicPartitionsRequestData, DescribeTopicPartitionsResponseData,
-    DescribeUserScramCredentialsRequestData, ElectLeadersRequestData,
-    ListConfigResourcesRequestData, OffsetForLeaderEpochRequestData, describe_quorum_request,
+    DescribeClientQuotasRequestData, DescribeClusterRequestData, DescribeLogDirsRequestData,
+    DescribeQuorumRequestData, DescribeTopicPartitionsRequestData,
+    DescribeTopicPartitionsResponseData, DescribeUserScramCredentialsRequestData,
+    ElectLeadersRequestData, ListConfigResourcesRequestData, MetadataRequestData,
+    OffsetForLeaderEpochRequestData, describe_quorum_request,
 };
 
 use super::verbs::text;
@@ -263,4 +265,36 @@ fn what_has_settings_is_listed() {
     assert_eq!(list(1, &[4]), (0, vec![4]));
     assert_eq!(list(1, &[32]), (0, vec![]));
     assert_eq!(list(1, &[99]), (ErrorCode::UnsupportedVersion.code(), vec![]));
+}
+
+#[test]
+fn who_asks_is_told_what_may_be_done() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    for (asked, topic, cluster) in [(true, 3_576, 8_096), (false, i32::MIN, i32::MIN)] {
+        let topics = ["t", "none"]
+            .map(|name| MetadataRequestTopic { name: Some(text(name)), ..Default::default() });
+        let data = MetadataRequestData {
+            topics: Some(topics.into()),
+            include_topic_authorized_operations: asked,
+            include_cluster_authorized_operations: asked,
+            ..Default::default()
+        };
+        let Response::Metadata(answer) = bench.ask(10, Request::Metadata(data)) else {
+            panic!("another answer")
+        };
+        let of_topics: Vec<i32> =
+            answer.topics.iter().map(|topic| topic.topic_authorized_operations).collect();
+        assert_eq!(of_topics, [topic, topic]);
+        assert_eq!(answer.cluster_authorized_operations, cluster);
+        let data = DescribeClusterRequestData {
+            include_cluster_authorized_operations: asked,
+            endpoint_type: 1,
+            ..Default::default()
+        };
+        let Response::DescribeCluster(answer) = bench.ask(1, Request::DescribeCluster(data)) else {
+            panic!("another answer")
+        };
+        assert_eq!(answer.cluster_authorized_operations, cluster);
+    }
 }

@@ -299,6 +299,25 @@ fn p22_an_idle_producer_is_forgotten_and_goes_on() {
     assert!(is_out_of_order(&log.send(data(P, 0, 9, 1))));
 }
 
+/// KAFKA-9144: what counts is the marker, not the data before it.
+#[test]
+fn p22_a_marker_is_a_sign_of_life_of_its_producer() {
+    let expiration = LogConfig {
+        producer_id_expiration_ms: 100,
+        verification_enabled: false,
+        ..LogConfig::default()
+    };
+    let mut log = Log::with(expiration);
+    log.send(txn(P, 0, 0, 1)).expect("open");
+    log.plain(500);
+    log.mark(&marker(P, 0, Decision::Commit, 1)).expect("500 ms later");
+    log.persist();
+    log.partition.expire_producers(NOW_MS + 550);
+    assert_eq!(log.partition.producers().count(), 1, "49 ms after its marker");
+    log.partition.expire_producers(NOW_MS + 700);
+    assert_eq!(log.partition.producers().count(), 0);
+}
+
 #[test]
 fn p25_the_last_epoch_ends_its_transaction_and_fences_the_one_below() {
     let mut log = Log::new();

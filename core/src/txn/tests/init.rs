@@ -26,14 +26,7 @@ fn a_request_is_refused_in_the_order_of_the_table() {
     let mut world = World::v2();
     let refused = |world: &mut World, change: &dyn Fn(&mut InitProducerId)| {
         let to = world.request();
-        let mut request = InitProducerId {
-            transactional_id: Some(Arc::from(ID)),
-            timeout_ms: 60_000,
-            producer_id: -1,
-            producer_epoch: -1,
-            enable_2pc: false,
-            keep_prepared: false,
-        };
+        let mut request = plain_init();
         change(&mut request);
         world.txn.init_producer_id(world.now, to, request);
         world.drain();
@@ -49,7 +42,10 @@ fn a_request_is_refused_in_the_order_of_the_table() {
     check(&|r| r.producer_epoch = 3, TxnError::InvalidRequest);
     check(&|r| r.transactional_id = Some(Arc::from("")), TxnError::InvalidRequest);
     check(&|r| r.enable_2pc = true, TxnError::TwoPhaseCommitDisabled);
-    check(&|r| r.keep_prepared = true, TxnError::KeepPreparedUnsupported);
+    check(
+        &|r| (r.keep_prepared, r.producer_id, r.producer_epoch) = (true, 1000, 0),
+        TxnError::InvalidRequest,
+    );
     check(&|r| r.timeout_ms = 0, TxnError::InvalidTransactionTimeout);
     check(&|r| r.timeout_ms = 900_001, TxnError::InvalidTransactionTimeout);
 }
@@ -94,7 +90,58 @@ fn the_last_epoch_of_an_empty_id_makes_it_change_its_producer_id() {
     assert_eq!(world.init(), Ok((1001, 0)));
     world.preset(|metadata| metadata.producer_epoch = 32_766);
     assert_eq!(world.init_with(Some((1001, 32_766))), Ok((1002, 0)));
-    assert_eq!(world.init_with(Some((1001, 32_766))), Ok((1002, 0)), "the same again");
+    for _ in 0..2 {
+        let again = world.init_with(Some((1001, 32_766)));
+        assert_eq!(again, Ok((1002, 0)), "the same again, however often");
+        world.crash();
+    }
+    assert_eq!(world.init_with(Some((1001, 32_765))), Err(ProducerFenced));
+    assert_eq!(world.init(), Ok((1002, 1)), "somebody else");
+    assert_eq!(world.init_with(Some((1001, 32_766))), Err(ProducerFenced));
+}
+
+#[test]
+fn a_repeat_of_a_bump_is_recognized_after_a_crash() {
+    let mut world = World::v2();
+    let (pid, _) = world.init().expect("a producer");
+    assert_eq!(world.init_with(Some((pid, 0))), Ok((pid, 1)), "the answer is lost");
+    world.crash();
+    assert_eq!(world.init_with(Some((pid, 0))), Ok((pid, 1)), "the same again");
+    world.add((pid, 1), &[0]).expect("added");
+    assert_eq!(world.end((pid, 1), Commit), Ok((pid, 2)), "the answer is lost");
+    world.crash();
+    assert_eq!(world.init_with(Some((pid, 1))), Ok((pid, 2)));
+    assert_eq!(world.init_with(Some((pid, 0))), Err(ProducerFenced));
+}
+
+#[test]
+fn at_level_0_a_repeat_of_a_bump_is_forgotten_by_a_crash_for_its_records_have_no_room() {
+    let mut world = World::new(TxnConfig { transaction_version: 0, ..test_config() });
+    let (pid, _) = world.init().expect("a producer");
+    assert_eq!(world.init_with(Some((pid, 0))), Ok((pid, 1)));
+    assert_eq!(world.init_with(Some((pid, 0))), Ok((pid, 1)));
+    world.crash();
+    assert_eq!(world.init_with(Some((pid, 0))), Err(ProducerFenced));
+}
+
+#[test]
+fn the_commit_after_a_timeout_is_fenced_after_a_crash_too() {
+    let mut world = World::v2();
+    let producer = world.init().expect("a producer");
+    world.add(producer, &[0]).expect("added");
+    world.pass(60_001);
+    world.pass(500);
+    world.persist();
+    world.crash();
+    world.settle();
+    assert_eq!(world.state(), TxnState::CompleteAbort);
+    for _ in 0..2 {
+        assert_eq!(world.end(producer, Commit), Err(ProducerFenced));
+        assert_eq!(world.end(producer, Abort), Ok((producer.0, 1)));
+        world.crash();
+    }
+    let again = world.init_with(Some(producer));
+    assert_eq!(again, Ok((producer.0, 1)), "it goes on under the epoch that the abort gave it");
 }
 
 #[test]
@@ -127,14 +174,7 @@ fn a_classic_fence_at_the_last_epoch_rotates_at_the_next_init() {
 #[test]
 fn without_a_block_of_producer_ids_the_client_is_put_off() {
     let mut txn = TxnCoordinator::new(test_config());
-    let request = InitProducerId {
-        transactional_id: None,
-        timeout_ms: 0,
-        producer_id: -1,
-        producer_epoch: -1,
-        enable_2pc: false,
-        keep_prepared: false,
-    };
+    let request = InitProducerId { transactional_id: None, timeout_ms: 0, ..plain_init() };
     txn.init_producer_id(Now::default(), RequestId(1), request);
     assert_eq!(txn.poll_effect(), Some(TxnEffect::AllocateProducerIds));
     let to = TxnReplyTo::Client(RequestId(1));

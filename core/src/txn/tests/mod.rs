@@ -7,6 +7,7 @@ mod failures;
 mod init;
 mod properties;
 mod transitions;
+mod two_phase;
 mod walks;
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -33,6 +34,18 @@ fn topic(partition: i32) -> TopicPartition {
 
 fn test_config() -> TxnConfig {
     TxnConfig { partitions: 1, abort_sweep_ms: 500, expiry_sweep_ms: 500, ..TxnConfig::default() }
+}
+
+/// InitProducerId of a new instance of the id.
+fn plain_init() -> InitProducerId {
+    InitProducerId {
+        transactional_id: Some(Arc::from(ID)),
+        timeout_ms: 60_000,
+        producer_id: -1,
+        producer_epoch: -1,
+        enable_2pc: false,
+        keep_prepared: false,
+    }
 }
 
 type Records = Vec<(Bytes, Option<Bytes>)>;
@@ -157,16 +170,17 @@ impl World {
     }
 
     fn send_init(&mut self, producer: Option<(i64, i16)>, timeout_ms: i32) -> RequestId {
-        let to = self.request();
         let (producer_id, producer_epoch) = producer.unwrap_or((-1, -1));
-        let request = InitProducerId {
-            transactional_id: Some(Arc::from(ID)),
+        self.send_init_as(InitProducerId {
             timeout_ms,
             producer_id,
             producer_epoch,
-            enable_2pc: false,
-            keep_prepared: false,
-        };
+            ..plain_init()
+        })
+    }
+
+    fn send_init_as(&mut self, request: InitProducerId) -> RequestId {
+        let to = self.request();
         self.txn.init_producer_id(self.now, to, request);
         self.drain();
         to
@@ -175,6 +189,10 @@ impl World {
     fn init_with(&mut self, producer: Option<(i64, i16)>) -> Result<(i64, i16), TxnError> {
         let to = self.send_init(producer, 60_000);
         self.settle();
+        self.init_reply(to).map(|given| (given.producer_id, given.producer_epoch))
+    }
+
+    fn init_reply(&self, to: RequestId) -> Result<Initialized, TxnError> {
         match self.reply_to(TxnReplyTo::Client(to)) {
             Some(TxnReply::InitProducerId(answer)) => answer,
             other => panic!("not an answer to InitProducerId: {other:?}"),
@@ -292,10 +310,10 @@ impl World {
             .filter(|(_, entry)| entry.metadata.producer_epoch >= 0)
             .map(|(id, entry)| {
                 let mut metadata = entry.metadata.clone();
-                metadata.last_producer_epoch = -1;
-                metadata.aborted_by_coordinator = false;
                 if written(id).is_some_and(|value| value[1] == 0) {
                     (metadata.previous_producer_id, metadata.client_version) = (-1, 0);
+                    metadata.last_producer_epoch = -1;
+                    metadata.aborted_by_coordinator = false;
                 }
                 (id.clone(), metadata)
             })

@@ -7,6 +7,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Init { resume: bool, offset: i16 },
+    Keep { two_phase: bool },
     Add { partition: i32, client_version: i16, offset: i16 },
     End { commit: bool, v5: bool, offset: i16 },
     Persist,
@@ -23,6 +24,7 @@ fn act() -> impl Strategy<Value = Act> {
     let offset = prop_oneof![6 => Just(0_i16), 2 => Just(-1_i16), 1 => Just(1_i16)];
     prop_oneof![
         2 => (any::<bool>(), offset.clone()).prop_map(|(resume, offset)| Act::Init { resume, offset }),
+        2 => any::<bool>().prop_map(|two_phase| Act::Keep { two_phase }),
         4 => (0..3, prop_oneof![Just(0_i16), Just(2)], offset.clone())
             .prop_map(|(partition, client_version, offset)| Act::Add { partition, client_version, offset }),
         4 => (any::<bool>(), any::<bool>(), offset)
@@ -40,11 +42,18 @@ fn act() -> impl Strategy<Value = Act> {
 
 fn perform(world: &mut World, act: Act) {
     let (pid, epoch) =
-        world.txn.describe(ID).map_or((1000, 0), |d| (d.producer_id, d.producer_epoch));
+        world.txn.shards[&0].get(ID).map_or((1000, 0), |entry| entry.metadata.client());
     match act {
         Act::Init { resume, offset } => {
             let producer = resume.then_some((pid, epoch.saturating_add(offset).max(0)));
             world.send_init(producer, 60_000);
+        }
+        Act::Keep { two_phase } => {
+            world.send_init_as(InitProducerId {
+                enable_2pc: two_phase,
+                keep_prepared: true,
+                ..plain_init()
+            });
         }
         Act::Add { partition, client_version, offset } => {
             world.send_add((pid, epoch.saturating_add(offset)), &[partition], client_version);
@@ -80,7 +89,10 @@ fn perform(world: &mut World, act: Act) {
         Act::LastEpoch => {
             let idle = world.txn.shards[&0].get(ID).is_some_and(|entry| entry.pending.is_none());
             if idle && !world.state().is_prepared() && epoch < 32_760 {
-                world.preset(|metadata| metadata.producer_epoch = 32_765);
+                world.preset(|metadata| match metadata.is_kept() {
+                    true => metadata.next_producer_epoch = 32_765,
+                    false => metadata.producer_epoch = 32_765,
+                });
             }
         }
     }
@@ -100,7 +112,14 @@ fn check_log(log: &Records) {
                 assert!(next.producer_epoch >= last.producer_epoch, "an epoch went back");
             } else {
                 assert!(next.producer_id > last.producer_id, "a producer id came back");
-                assert_eq!(next.producer_epoch, 0);
+                assert!(next.producer_epoch == 0 || last.is_kept());
+            }
+            if last.is_kept() && next.is_kept() {
+                assert!(next.client() > last.client(), "an owner was not fenced");
+                assert_eq!(next.partitions, last.partitions, "what is kept does not grow");
+            }
+            if last.is_kept() && next.state.expires() {
+                assert_eq!((next.producer_id, next.producer_epoch), last.client());
             }
             match last.state {
                 TxnState::PrepareCommit => assert_eq!(next.state, TxnState::CompleteCommit),
@@ -126,9 +145,19 @@ proptest! {
     fn memory_is_what_the_log_says_and_decisions_stand(
         acts in proptest::collection::vec(act(), 1..80),
     ) {
-        let mut world = World::v2();
+        let mut world = World::new(TxnConfig { two_phase_commit: true, ..test_config() });
         for act in acts {
             perform(&mut world, act);
+            let only_open_ones_are_kept = world.txn.shards[&0].entries().all(|(_, entry)| {
+                let state = entry.metadata.state;
+                !entry.metadata.is_kept() || state == TxnState::Ongoing || state.is_prepared()
+            });
+            prop_assert!(only_open_ones_are_kept);
+        }
+        // Nobody will decide what waits for a decision: an administrator gives up on it.
+        world.settle();
+        if world.txn.shards[&0].get(ID).is_some_and(|entry| entry.metadata.is_two_phase()) {
+            world.send_init(None, 60_000);
         }
         // Faults stop: whatever is open ends within its timeout and one sweep.
         for _ in 0..4 {

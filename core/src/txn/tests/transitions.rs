@@ -9,6 +9,9 @@ use TxnState::{
     PrepareEpochFence,
 };
 
+/// The owner keeps its producer id, at the next epoch.
+const NONE: (i64, i16) = (-1, -1);
+
 type Prepare = fn(&Metadata) -> Metadata;
 
 fn from(state: TxnState) -> Metadata {
@@ -17,7 +20,7 @@ fn from(state: TxnState) -> Metadata {
 
 #[test]
 fn preparing_from_an_illegal_state_is_a_broken_invariant() {
-    let table: [(&str, Prepare, &[TxnState]); 8] = [
+    let table: [(&str, Prepare, &[TxnState]); 9] = [
         (
             "init",
             |m| m.prepare_init(1, (6, 5), 60_000, EPOCH_MS),
@@ -28,19 +31,25 @@ fn preparing_from_an_illegal_state_is_a_broken_invariant() {
             |m| m.prepare_add([topic(0)], 2, EPOCH_MS),
             &[Empty, Ongoing, CompleteCommit, CompleteAbort],
         ),
+        (
+            "keep",
+            |m| m.prepare_keep((1, 6), 60_000, EPOCH_MS),
+            // From where none is open nothing asks for it; the table of states has no other name.
+            &[Empty, Ongoing, CompleteCommit, CompleteAbort],
+        ),
         ("classic commit", |m| m.prepare_end_classic(Commit, EPOCH_MS), &[Ongoing]),
         (
             "classic abort",
             |m| m.prepare_end_classic(Abort, EPOCH_MS),
             &[Ongoing, PrepareEpochFence, Empty, CompleteCommit, CompleteAbort],
         ),
-        ("v5 commit", |m| m.prepare_end_bumped(Commit, -1, 2, EPOCH_MS), &[Ongoing]),
+        ("v5 commit", |m| m.prepare_end_bumped(Commit, NONE, 2, EPOCH_MS), &[Ongoing]),
         (
             "v5 abort",
-            |m| m.prepare_end_bumped(Abort, -1, 2, EPOCH_MS),
+            |m| m.prepare_end_bumped(Abort, NONE, 2, EPOCH_MS),
             &[Ongoing, PrepareEpochFence, Empty, CompleteCommit, CompleteAbort],
         ),
-        ("fence", |m| m.prepare_fence(-1, 2, EPOCH_MS), &[Ongoing]),
+        ("fence", |m| m.prepare_fence(NONE, 2, EPOCH_MS), &[Ongoing]),
         ("complete", |m| m.prepare_complete(EPOCH_MS), &[PrepareCommit, PrepareAbort]),
     ];
     for (name, prepare, legal) in table {

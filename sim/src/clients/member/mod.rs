@@ -173,20 +173,26 @@ impl Member {
         self.plan.survives
     }
 
+    pub(super) fn transactional_id(&self) -> (String, u32) {
+        self.plan.id.clone()
+    }
+
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
     pub(super) fn waits_for(&self) -> String {
         format!(
-            "a member of g{} ({:?}, {:?}, generation {}, partitions {:?}, positions {:?}, drained {:?}) is at {:?}, {:?}; the last code was {}",
+            "a member of g{} ({:?}, {:?}, generation {}, partitions {:?} of {}, positions {:?}, drained {:?}, asked for all: {}) is at {:?}, {:?}; the last code was {}",
             self.plan.group,
             self.protocol,
             self.stage,
             self.membership.generation,
             self.parts,
+            self.plan.inputs,
             self.positions,
             self.drained,
+            self.proving,
             self.coordinator.calls().next().map(|call| &call.kind),
             self.work.calls().next().map(|call| &call.kind),
             self.last_code

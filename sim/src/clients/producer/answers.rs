@@ -17,6 +17,9 @@ impl Producer {
     pub(super) fn answered(&mut self, env: &mut Env, call: Call<Kind>, response: &Response) {
         match call.kind {
             Kind::Find => self.found = true,
+            Kind::FindGroup(group) => {
+                self.groups_found.insert(group);
+            }
             Kind::Init => self.initialized(env, response),
             Kind::Add(part) => {
                 if let Some(open) = &mut self.open {
@@ -117,7 +120,14 @@ impl Producer {
                 self.ended(env, &call, outcome);
             }
             (Kind::Plain { .. }, _) => self.ended(env, &call, Outcome::Failed),
-            (Kind::Find | Kind::Other | Kind::Contradict { .. } | Kind::CoordinatorEpoch, _) => {
+            (
+                Kind::Find
+                | Kind::FindGroup(_)
+                | Kind::Other
+                | Kind::Contradict { .. }
+                | Kind::CoordinatorEpoch,
+                _,
+            ) => {
                 self.ended(env, &call, outcome);
                 self.coordinator_epoch.get_or_insert(0);
             }

@@ -9,6 +9,9 @@ use crate::clients::requests as ask;
 use crate::history::{Event, Part};
 use crate::world::Env;
 
+/// Longer than producers are remembered where they are forgotten within a run.
+const LONG_SLEEP_US: u64 = 16_000_000;
+
 /// Whether a step is over.
 enum Step {
     Next,
@@ -106,7 +109,7 @@ impl Producer {
         let failed = self.open.as_ref().is_some_and(|open| open.failed);
         match *op {
             Op::Begin => self.begin_transaction(env),
-            Op::Send { .. } | Op::Offsets { .. } if failed => Step::Next,
+            Op::Send { .. } | Op::Offsets { .. } | Op::Straggler { .. } if failed => Step::Next,
             Op::Send { part, count } => self.send(env, part, count),
             Op::Offsets { group, part } => self.offsets(env, group, part),
             Op::Commit => self.end(env, !failed),
@@ -120,6 +123,7 @@ impl Producer {
             Op::Plain { part } => self.plain(env, part),
             Op::Side { part } => self.side(env, part),
             Op::AddBad { part } => self.add_bad(env, part),
+            Op::Straggler { part, us } => self.straggler(env, part, us),
             Op::LateMarker { part, ms, epoch_delta, older } => {
                 self.late_marker(env, part, ms, epoch_delta, older)
             }
@@ -132,6 +136,10 @@ impl Producer {
 
     fn sleep(&mut self, env: &mut Env, until_us: u64) -> Step {
         if core::mem::take(&mut self.slept) || until_us <= env.now_us {
+            if env.forgets_producers() && until_us > env.now_us + LONG_SLEEP_US {
+                // The logs have forgotten it, and take any first sequence again.
+                self.taken.clear();
+            }
             return Step::Next;
         }
         self.slept = true;
@@ -203,6 +211,39 @@ impl Producer {
         let request = ask::produce(id, part, records, self.produce_timeout_ms);
         let kind = Kind::Produce { part, apps };
         self.session.call_within(env, kind, (version, request), self.delivery_us);
+        Step::Next
+    }
+
+    /// A batch on which it gives up at once: the transaction has to be aborted, and the epoch raised
+    /// after that. Everything before it is answered, so that it overtakes nothing.
+    fn straggler(&mut self, env: &mut Env, part: Part, us: u64) -> Step {
+        let (Some((pid, epoch)), Some((id, _)), Some(open)) =
+            (self.identity, &self.id, &mut self.open)
+        else {
+            return Step::Next;
+        };
+        if self.kind != ProducerKind::Classic {
+            return Step::Next;
+        }
+        if !self.session.is_idle() {
+            return Step::Wait;
+        }
+        open.touched = true;
+        if !open.parts.contains(&part) {
+            let request = ask::add_partition(id, (pid, epoch), part);
+            self.session.call(env, Kind::Add(part), 3, request);
+            return Step::Wait;
+        }
+        open.failed = true;
+        self.bump = true;
+        let (app, txn) = (env.next_app(), Some(open.txn));
+        let sequence = self.sequences.get(&part).copied().unwrap_or(0);
+        env.note(self.client, Event::Sent { app, part, txn, pid, epoch, sequence });
+        let writer = Writer { pid, epoch, sequence, transactional: true };
+        let version = self.kind.produce_version();
+        let records = screened(batch(writer, env.wall_ms(), &[app]), version);
+        let request = ask::produce(Some(id), part, records, self.produce_timeout_ms);
+        env.send_aside(self.client, version, request, us);
         Step::Next
     }
 
@@ -293,16 +334,21 @@ impl Producer {
             }
             (commit, epoch) = (other, epoch - 1);
         }
-        if self.kind != ProducerKind::V2 {
+        // Where producers are forgotten so is the coordinator epoch, and one from before a restart
+        // is taken (seed 8736).
+        if self.kind != ProducerKind::V2 || env.forgets_producers() {
             return Step::Next;
         }
-        let Some(coordinator_epoch) = self.coordinator_epoch else {
+        // Where producers are forgotten, what was heard long ago may be older than all that is known.
+        let heard = self.coordinator_epoch;
+        if env.forgets_producers() {
+            self.coordinator_epoch = None;
+        }
+        let Some(coordinator_epoch) = heard else {
             self.session.call(env, Kind::CoordinatorEpoch, 0, ask::describe_producers(part));
             return Step::Wait;
         };
         let identity = (pid, epoch);
-        // Where producers are forgotten so is the coordinator epoch, and an older one is taken.
-        let older = if env.forgets_producers() { 0 } else { older };
         if coordinator_epoch == UNHEARD_OF {
             self.coordinator_epoch = None;
             return Step::Next;
@@ -323,6 +369,11 @@ impl Producer {
         if self.kind == ProducerKind::Classic && !open.groups.contains(&group) {
             let request = ask::add_offsets(id, identity, &name);
             self.session.call(env, Kind::AddOffsets(group), 3, request);
+            return Step::Wait;
+        }
+        if env.finds_groups() && !self.groups_found.contains(&group) {
+            let request = ask::find_coordinator(&name, 0);
+            self.session.call(env, Kind::FindGroup(group), 4, request);
             return Step::Wait;
         }
         let offset = env.next_offset();

@@ -247,6 +247,28 @@ fn an_upgrade_that_could_not_be_written_leaves_the_classic_group() {
     assert_eq!(world.groups.state("g"), Some(GroupState::Empty), "its session goes on");
 }
 
+/// verdict-sim seed 5149: nobody was waited for any more, and who joined waited for ever.
+#[test]
+fn a_rebalance_goes_on_after_an_upgrade_that_could_not_be_written() {
+    let mut world = World::with(|config| config.initial_rebalance_delay_ms = 3_000);
+    let id = world.old_join(&classic_join("", &[])).member;
+    let join = |world: &mut World| {
+        world.ask(|groups, now, to| groups.join(now, to, classic_join(&id, &[])))
+    };
+    let first = join(&mut world);
+    assert_eq!(world.groups.state("g"), Some(GroupState::PreparingRebalance));
+    world.persists = false;
+    world.start(&joining("new", &["a"]));
+    world.fail();
+    world.persists = true;
+    assert!(world.answers.contains_key(&first), "it was told to join again");
+    assert_eq!(world.groups.state("g"), Some(GroupState::PreparingRebalance));
+    let again = join(&mut world);
+    world.later(1);
+    assert!(world.answers.contains_key(&again), "everybody is there");
+    assert_eq!(world.groups.state("g"), Some(GroupState::CompletingRebalance));
+}
+
 #[test]
 fn an_empty_group_is_whatever_comes_next() {
     let mut world = World::new();

@@ -40,6 +40,7 @@ pub mod error;
 pub mod group;
 pub mod io;
 pub mod marks;
+pub mod memory;
 pub mod meta;
 pub mod node;
 pub mod partition;

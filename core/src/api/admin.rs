@@ -83,11 +83,9 @@ pub(crate) fn describe_transactions(
     context: &Context,
     request: &DescribeTransactionsRequestData,
 ) {
-    // An empty id is left out of the answer, as Apache Kafka 4.4.0 does.
     let transaction_states = request
         .transactional_ids
         .iter()
-        .filter(|id| !id.is_empty())
         .map(|id| described(id.clone(), node.txn.describe(id.as_str())))
         .collect();
     let data = DescribeTransactionsResponseData { transaction_states, ..Default::default() };

@@ -30,6 +30,9 @@ impl TxnCoordinator {
     /// The rows of spec 8.6: an empty id, a partition that is loading or not led here, an id that
     /// is not known.
     pub fn describe(&self, transactional_id: &str) -> Result<TxnDescription, TxnError> {
+        if transactional_id.is_empty() {
+            return Err(TxnError::InvalidRequest);
+        }
         let (_, shard) = self.owned(transactional_id)?;
         let entry = shard.get(transactional_id).ok_or(TxnError::TransactionalIdNotFound)?;
         let metadata = &entry.metadata;

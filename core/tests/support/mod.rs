@@ -3,10 +3,8 @@
 
 #![allow(dead_code, reason = "each test and bench uses a part of it")]
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
 
-use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;
 use kacrab_protocol::generated::fetch_request::{FetchPartition, FetchTopic};
@@ -16,10 +14,7 @@ use kacrab_protocol::generated::{
 };
 use verdict_core::batch::{BatchBuilder, ScreenLimits, screen};
 use verdict_core::config::BrokerConfig;
-use verdict_core::io::{
-    ConnId, FileError, FileOp, FileOutcome, FileResult, Input, Output, RequestId, Ticket,
-};
-use verdict_core::node::Node;
+use verdict_core::memory::{Files, Machine};
 use verdict_core::time::{Now, Timestamp};
 use verdict_core::types::{TopicId, TopicName};
 use verdict_core::wire::{ProduceRequest, ProduceTopic, Request, Response};
@@ -30,83 +25,21 @@ pub(crate) const FETCH: i16 = 12;
 pub(crate) const END_TXN: i16 = 5;
 const INIT_PRODUCER_ID: i16 = 5;
 
-/// Files in memory. What is written is durable at once.
-#[derive(Clone, Default)]
-pub(crate) struct Files(BTreeMap<String, Vec<u8>>);
+/// A node with its files and clock.
+pub(crate) struct Driver(Machine);
 
-impl Files {
-    fn perform(&mut self, op: FileOp) -> FileResult {
-        match op {
-            FileOp::List { folder } => return Ok(FileOutcome::Names(self.list(folder.as_str()))),
-            FileOp::Length { path } => {
-                let length = self.0.get(path.as_str()).map(|bytes| bytes.len() as u64);
-                return Ok(FileOutcome::Length(length));
-            }
-            FileOp::Read { path, position, length } => {
-                let bytes = self.0.get(path.as_str()).ok_or(FileError::NotFound)?;
-                let start = (position as usize).min(bytes.len());
-                let end = start.saturating_add(length as usize).min(bytes.len());
-                return Ok(FileOutcome::Bytes(Bytes::copy_from_slice(&bytes[start..end])));
-            }
-            FileOp::Write { path, position, data, .. } => {
-                let file = self.0.entry(path.as_str().into()).or_default();
-                let mut at = position as usize;
-                for part in data {
-                    let end = at + part.len();
-                    file.resize(file.len().max(end), 0);
-                    file[at..end].copy_from_slice(&part);
-                    at = end;
-                }
-            }
-            FileOp::Truncate { path, length } | FileOp::Allocate { path, length } => {
-                self.0.entry(path.as_str().into()).or_default().resize(length as usize, 0);
-            }
-            FileOp::Rename { source, target } => {
-                let bytes = self.0.remove(source.as_str()).ok_or(FileError::NotFound)?;
-                self.0.insert(target.as_str().into(), bytes);
-            }
-            FileOp::Remove { path } => {
-                self.0.remove(path.as_str());
-            }
-            FileOp::RemoveFolder { folder } => {
-                let prefix = format!("{folder}/");
-                self.0.retain(|path, _| !path.starts_with(&prefix));
-            }
-            FileOp::Sync { .. }
-            | FileOp::SyncFolder { .. }
-            | FileOp::SyncAll { .. }
-            | FileOp::CreateFolder { .. } => {}
-        }
-        Ok(FileOutcome::Done)
-    }
+impl Deref for Driver {
+    type Target = Machine;
 
-    fn list(&self, folder: &str) -> Vec<String> {
-        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let below = self.0.range(prefix.clone()..).take_while(|(p, _)| p.starts_with(&prefix));
-        let mut names: Vec<String> = below
-            .map(|(path, _)| path[prefix.len()..].split('/').next().unwrap_or_default().to_owned())
-            .collect();
-        names.dedup();
-        names
+    fn deref(&self) -> &Machine {
+        &self.0
     }
 }
 
-/// Runs something and counts in it.
-pub(crate) type Meter = fn(&mut dyn FnMut()) -> u64;
-
-/// A node with its files and clock.
-pub(crate) struct Driver {
-    pub(crate) node: Node,
-    pub(crate) files: Files,
-    now: Now,
-    config: BrokerConfig,
-    answers: BTreeMap<RequestId, Response>,
-    outputs: Vec<Output>,
-    next_request: u64,
-    /// Counts what it runs, when anything is to be counted.
-    pub(crate) meter: Option<Meter>,
-    /// The sum of what it counted inside the node.
-    pub(crate) counted: u64,
+impl DerefMut for Driver {
+    fn deref_mut(&mut self) -> &mut Machine {
+        &mut self.0
+    }
 }
 
 impl Driver {
@@ -117,95 +50,13 @@ impl Driver {
             entropy: 42,
             ..BrokerConfig::default()
         };
-        Self::on(config, Files::default())
+        let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
+        Self(Machine::start(config, Files::default(), now))
     }
 
     /// A node on what another one left, as after `kill -9`.
     pub(crate) fn crashed(&self) -> Self {
-        Self::on(self.config.clone(), self.files.clone())
-    }
-
-    fn on(config: BrokerConfig, files: Files) -> Self {
-        let mut driver = Self {
-            node: Node::new(config.clone()),
-            files,
-            now: Now { at: Timestamp(1), wall_ms: 1_000_000 },
-            config,
-            answers: BTreeMap::new(),
-            outputs: Vec::with_capacity(4_096),
-            next_request: 0,
-            meter: None,
-            counted: 0,
-        };
-        driver.input(Input::Start);
-        driver
-    }
-
-    /// Gives an input and works off what follows from it, files included.
-    pub(crate) fn input(&mut self, input: Input) {
-        let mut inputs = VecDeque::from([input]);
-        while let Some(input) = inputs.pop_front() {
-            self.step(input);
-            let mut outputs = std::mem::take(&mut self.outputs);
-            for output in outputs.drain(..) {
-                match output {
-                    Output::File { ticket, op } => {
-                        inputs.push_back(self.file_done(ticket, op));
-                    }
-                    Output::Respond { id, response } => {
-                        self.answers.insert(id, response);
-                    }
-                    Output::Fault { reason } => panic!("{reason}"),
-                    _ => {}
-                }
-            }
-            self.outputs = outputs;
-        }
-    }
-
-    fn file_done(&mut self, ticket: Ticket, op: FileOp) -> Input {
-        Input::FileDone { ticket, result: self.files.perform(op) }
-    }
-
-    fn step(&mut self, input: Input) {
-        let (node, now, outputs) = (&mut self.node, self.now, &mut self.outputs);
-        let mut input = Some(input);
-        let mut work = || {
-            if let Some(input) = input.take() {
-                node.handle(now, input);
-            }
-            while let Some(output) = node.poll_output(now) {
-                outputs.push(output);
-            }
-        };
-        match self.meter {
-            Some(meter) => self.counted += meter(&mut work),
-            None => work(),
-        }
-    }
-
-    /// Lets time pass, with the ticks that are due in it.
-    pub(crate) fn pass_ms(&mut self, ms: u64) {
-        let end = self.now.at.after_ms(ms);
-        while let Some(at) = self.node.next_timeout().filter(|at| *at <= end) {
-            self.now.at = Timestamp(at.max(self.now.at).0 + 1);
-            self.input(Input::Tick);
-        }
-        self.now.at = self.now.at.max(end);
-    }
-
-    /// Sends a request; its number.
-    pub(crate) fn send(&mut self, conn: u64, version: i16, request: Request) -> RequestId {
-        self.next_request += 1;
-        let id = RequestId(self.next_request);
-        let client_id: Arc<str> = Arc::from("test");
-        self.input(Input::Request { id, conn: ConnId(conn), version, client_id, request });
-        id
-    }
-
-    /// The answer, if it is there.
-    pub(crate) fn take(&mut self, id: RequestId) -> Option<Response> {
-        self.answers.remove(&id)
+        Self(self.0.crashed())
     }
 
     /// Sends a request that is answered at once or within a second.

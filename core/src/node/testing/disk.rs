@@ -3,13 +3,14 @@
 //! What is performed is durable at once. An operation that is held back has not been performed,
 //! so that a crash loses it; one that fails changes nothing.
 
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::{String, ToString};
+use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::io::{FileError, FileOp, FileOutcome, FileResult, Lane, Ticket};
+use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
+use crate::memory;
 
 /// Which operations fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(crate) enum Failing {
 /// What a test makes of the disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
-    files: BTreeMap<String, Vec<u8>>,
+    stored: memory::Files,
     /// What fails, with which error, and how often still (`None`: until it is mended).
     fault: Option<(Failing, FileError, Option<u32>)>,
     /// How many more changes are performed before everything is held back.
@@ -63,23 +64,23 @@ impl Files {
 
     /// Takes the last byte of a file, as damage does.
     pub(crate) fn cut(&mut self, path: &str) {
-        self.files.get_mut(path).expect("the file is there").pop();
+        self.stored.0.get_mut(path).expect("the file is there").pop();
     }
 
     /// Removes all files whose names end so.
     pub(crate) fn remove_all(&mut self, end: &str) {
-        self.files.retain(|path, _| !path.ends_with(end));
+        self.stored.0.retain(|path, _| !path.ends_with(end));
     }
 
     /// A file's length, 0 when there is none.
     pub(crate) fn length(&self, path: &str) -> usize {
-        self.files.get(path).map_or(0, Vec::len)
+        self.stored.0.get(path).map_or(0, Vec::len)
     }
 
     /// Whether there is a file in a folder.
     pub(crate) fn has_folder(&self, folder: &str) -> bool {
         let prefix = alloc::format!("{folder}/");
-        self.files.keys().any(|path| path.starts_with(&prefix))
+        self.stored.0.keys().any(|path| path.starts_with(&prefix))
     }
 
     /// Nothing fails any more.
@@ -99,7 +100,7 @@ impl Files {
             let mut all: Vec<u8> = data.concat();
             all.truncate(bytes);
             let data = alloc::vec![Bytes::from(all)];
-            self.perform(FileOp::Write { path, position, data, sync, lane }).unwrap();
+            self.stored.perform(FileOp::Write { path, position, data, sync, lane }).unwrap();
         }
     }
 
@@ -141,12 +142,12 @@ impl Files {
                 *left -= 1;
             }
         }
-        Some(self.perform(op))
+        Some(self.stored.perform(op))
     }
 
     /// The files whose path holds this text.
     pub(crate) fn paths(&self, part: &str) -> Vec<String> {
-        self.files.keys().filter(|path| path.contains(part)).cloned().collect()
+        self.stored.0.keys().filter(|path| path.contains(part)).cloned().collect()
     }
 
     /// Changes every file whose path holds this text; `None` removes it. How many there were.
@@ -157,9 +158,9 @@ impl Files {
     ) -> usize {
         let paths = self.paths(part);
         for path in &paths {
-            let bytes = self.files.remove(path).unwrap();
+            let bytes = self.stored.0.remove(path).unwrap();
             if let Some(bytes) = change(bytes) {
-                self.files.insert(path.clone(), bytes);
+                self.stored.0.insert(path.clone(), bytes);
             }
         }
         paths.len()
@@ -167,68 +168,10 @@ impl Files {
 
     /// Adds a file, or replaces it.
     pub(crate) fn put(&mut self, path: &str, bytes: Vec<u8>) {
-        self.files.insert(path.into(), bytes);
+        self.stored.0.insert(path.into(), bytes);
     }
 
     pub(crate) fn get(&self, path: &str) -> Option<&Vec<u8>> {
-        self.files.get(path)
-    }
-
-    fn perform(&mut self, op: FileOp) -> FileResult {
-        match op {
-            FileOp::List { folder } => return Ok(FileOutcome::Names(self.list(folder.as_str()))),
-            FileOp::Length { path } => {
-                let length = self.files.get(path.as_str()).map(|bytes| bytes.len() as u64);
-                return Ok(FileOutcome::Length(length));
-            }
-            FileOp::Read { path, position, length } => {
-                let bytes = self.files.get(path.as_str()).ok_or(FileError::NotFound)?;
-                let start = usize::try_from(position).unwrap().min(bytes.len());
-                let end = start.saturating_add(length as usize).min(bytes.len());
-                return Ok(FileOutcome::Bytes(Bytes::copy_from_slice(&bytes[start..end])));
-            }
-            FileOp::Write { path, position, data, .. } => {
-                let file = self.files.entry(path.as_str().into()).or_default();
-                let mut at = usize::try_from(position).unwrap();
-                for part in data {
-                    let end = at + part.len();
-                    file.resize(file.len().max(end), 0);
-                    file[at..end].copy_from_slice(&part);
-                    at = end;
-                }
-            }
-            FileOp::Truncate { path, length } | FileOp::Allocate { path, length } => {
-                let length = usize::try_from(length).unwrap();
-                self.files.entry(path.as_str().into()).or_default().resize(length, 0);
-            }
-            FileOp::Rename { source, target } => {
-                let bytes = self.files.remove(source.as_str()).ok_or(FileError::NotFound)?;
-                self.files.insert(target.as_str().into(), bytes);
-            }
-            FileOp::Remove { path } => {
-                self.files.remove(path.as_str());
-            }
-            FileOp::RemoveFolder { folder } => {
-                let prefix = alloc::format!("{folder}/");
-                self.files.retain(|path, _| !path.starts_with(&prefix));
-            }
-            FileOp::Sync { .. }
-            | FileOp::SyncFolder { .. }
-            | FileOp::SyncAll { .. }
-            | FileOp::CreateFolder { .. } => {}
-        }
-        Ok(FileOutcome::Done)
-    }
-
-    fn list(&self, folder: &str) -> Vec<String> {
-        let prefix = if folder.is_empty() { String::new() } else { alloc::format!("{folder}/") };
-        let mut names: Vec<String> = self
-            .files
-            .keys()
-            .filter_map(|path| path.strip_prefix(&prefix))
-            .map(|rest| rest.split('/').next().unwrap_or_default().to_string())
-            .collect();
-        names.dedup();
-        names
+        self.stored.0.get(path)
     }
 }

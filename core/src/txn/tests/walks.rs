@@ -214,3 +214,8 @@ fn a_list_is_filtered() {
         Ok((0, vec![]))
     );
 }
+
+#[test]
+fn describing_an_empty_id_is_refused_and_not_left_out() {
+    assert_eq!(World::v2().txn.describe(""), Err(TxnError::InvalidRequest));
+}

@@ -1,0 +1,12 @@
+//! A node on files in memory, under a clock that only moves when told to.
+//!
+//! [`Machine`] is the smallest driver there is: it performs every file operation at once, in
+//! order, and runs jobs where they arise. Recordings, benches and tests of the crate's public face
+//! are driven by it; nothing that serves is. What is in [`Files`] is durable, so that a crash is a
+//! new node on the same files.
+
+mod files;
+mod machine;
+
+pub use self::files::Files;
+pub use self::machine::{Machine, Meter, Outcome};

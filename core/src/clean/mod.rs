@@ -87,10 +87,12 @@ impl Cleaner {
         }
     }
 
-    /// The second reading begins, from the start of the range.
+    /// The second reading begins, from the start of the range. A transaction whose marker went with
+    /// the segments before it is over: nothing here would end it, and what its producer has written
+    /// since would go as aborted (seed 190231).
     pub fn begin_filter(&mut self) {
-        self.transactions = Transactions::new(&self.plan.aborted, 0);
         let plan = &self.plan;
+        self.transactions = Transactions::new(&plan.aborted, plan.start);
         self.order = Order::new(plan.start, true, plan.holes_end, plan.end);
     }
 

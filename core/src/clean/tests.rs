@@ -330,6 +330,21 @@ fn a_batch_that_holds_a_producers_sequences_stays_without_records() {
     assert_eq!(log.batches.len(), 1, "once its producer is forgotten it goes");
 }
 
+/// verdict-sim seed 190231: retention had taken the segment with the ABORT marker.
+#[test]
+fn what_was_aborted_before_the_range_does_not_take_what_its_producer_committed_later() {
+    let mut log = Log::default();
+    log.data(P, true, &[(b'k', Some(1))]);
+    log.end_txn(P, Decision::Abort);
+    log.data(P, true, &[(b'k', Some(2))]);
+    log.end_txn(P, Decision::Commit);
+    log.data(Q, false, &[(b'q', Some(3))]);
+    log.batches.drain(..2);
+    let plan = CleanPlan { start: 2, ..log.plan(0) };
+    log.clean(plan, 4096);
+    assert_eq!(keys(&log), [(2, b'k'), (4, b'q')]);
+}
+
 #[test]
 fn a_marker_that_fences_a_producer_stays_without_its_record() {
     let mut log = Log::default();

@@ -100,10 +100,11 @@ impl Member {
             return env.wake(self.client, sends_from_us);
         }
         if self.stage != Stage::Member {
-            // Epochs do not move when a static member is replaced: one that was replaced and came
-            // back under its id would be given the epoch it had, and its old transaction would be
-            // let in (seed 7338). Clients come back from within their poll.
-            if self.membership.instance.is_some() && self.turn.is_some() {
+            // Epochs do not move when a static member is replaced (seed 7338), and begin again when a
+            // group that was empty has gone (74766): one that comes back under its id may be given
+            // the epoch it had, and its old transaction would be let in. Clients come back from
+            // within their poll.
+            if self.turn.is_some() {
                 return;
             }
             return self.join_by_heartbeat(env);

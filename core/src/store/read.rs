@@ -176,7 +176,9 @@ impl Store {
         let Some(log) = self.logs.get(&read.id) else {
             return self.end_read(read_id, Err(StorageError::UnknownLog));
         };
-        if log.segments.iter().all(|segment| segment.base != read.segment) {
+        let next = log.segments.partition_point(|segment| segment.base <= read.segment);
+        let segment = next.checked_sub(1).and_then(|at| log.segments.get(at));
+        if segment.is_none_or(|segment| segment.base != read.segment) {
             // Gone below the log's start meanwhile; the reader will see that.
             return self.end_read(read_id, Ok(Vec::new()));
         }
@@ -186,8 +188,7 @@ impl Store {
             return self.end_read(read_id, Err(StorageError::Corrupt));
         }
         let usable = usize::try_from(available).unwrap_or(usize::MAX).min(bytes.len());
-        let next = log.segments.iter().find(|segment| segment.base > read.segment);
-        let end = next.map_or(log.log_end, |segment| segment.base);
+        let end = log.segments.get(next).map_or(log.log_end, |segment| segment.base);
         let is_first = read.position == 0;
         let order = Order::new(read.segment, is_first, log.cleaned_to, end);
         match cut(bytes.slice(..usable), read.wanted, order) {

@@ -268,22 +268,15 @@ impl SimDisk {
     }
 
     /// While the node is down a bit of the records of a partition turns, or records of the offsets
-    /// log become what nobody can read, or the checkpoint is gone.
+    /// log become what nobody can read.
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
-        match choices.below(Label::Damage, 4) {
+        match choices.below(Label::Damage, 3) {
             2 => {
                 self.edit("__consumer_offsets-", |record| {
                     record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
                     true
                 });
                 return Some(FilePath::from("__consumer_offsets"));
-            }
-            3 => {
-                let path = FilePath::from("verdict-checkpoint");
-                self.durable.files.remove(&path)?;
-                self.cached = self.durable.clone();
-                self.forget_unnamed();
-                return Some(path);
             }
             _ => {}
         }
@@ -298,6 +291,22 @@ impl SimDisk {
         let contents = self.inodes.get_mut(&self.durable.files.get(&path)?.0)?;
         contents.turn_a_bit(choices);
         Some(path)
+    }
+
+    /// While the node is down the checkpoint file goes, or its copy, or both. Whether both did.
+    pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
+        let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
+        let gone = match choices.below(Label::Damage, 4) {
+            0 => &names[..1],
+            1 => &names[1..],
+            _ => &names[..],
+        };
+        for path in gone {
+            self.durable.files.remove(path);
+        }
+        self.cached = self.durable.clone();
+        self.forget_unnamed();
+        gone.len() == names.len()
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {

@@ -466,6 +466,14 @@ impl Broker {
             env.has_aged_epochs = true;
             env.history.push(env.now_us, 0, Event::EpochsMoved);
         }
+        if env.choices.chance(Label::CheckpointLost, env.profile.rate(Fault::CheckpointLost)) {
+            let both = self.disk.lose_checkpoints(&mut env.choices);
+            let what = if both { "its checkpoints" } else { "one of its checkpoints" };
+            self.say(env, || format!("finds {what} gone"));
+            if both {
+                env.history.push(env.now_us, 0, Event::Damaged);
+            }
+        }
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
         {

@@ -74,7 +74,8 @@ impl Brokers {
         let first_leader = choices.below(Label::Brokers, count) as usize;
         profile.draw_between_brokers(choices);
         // What a member's disk holds is not the only copy.
-        for fault in [Fault::Rot, Fault::NewerRecord, Fault::DerivedDamaged] {
+        let alone = [Fault::Rot, Fault::CheckpointLost, Fault::NewerRecord, Fault::DerivedDamaged];
+        for fault in alone {
             profile.set(fault, 0);
         }
         Self { count: count as usize, of_old, first_leader }

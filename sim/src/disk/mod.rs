@@ -270,15 +270,12 @@ impl SimDisk {
     /// While the node is down a bit of the records of a partition turns, or records of the offsets
     /// log become what nobody can read.
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
-        match choices.below(Label::Damage, 3) {
-            2 => {
-                self.edit("__consumer_offsets-", |record| {
-                    record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
-                    true
-                });
-                return Some(FilePath::from("__consumer_offsets"));
-            }
-            _ => {}
+        if choices.below(Label::Damage, 3) == 2 {
+            self.edit("__consumer_offsets-", |record| {
+                record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
+                true
+            });
+            return Some(FilePath::from("__consumer_offsets"));
         }
         let paths: Vec<FilePath> = self
             .durable

@@ -209,6 +209,8 @@ pub(crate) struct Workload {
     pub(crate) count: u64,
     /// After one transaction in how many a late marker is sent.
     pub(crate) late_markers: u32,
+    /// In one transaction of old in how many a batch races with the end.
+    pub(crate) stragglers: u32,
     /// How many batches a long one has: at least so many, and fewer than so many more.
     pub(crate) long: (u32, u32),
     /// Transactions of version 2.
@@ -219,7 +221,7 @@ pub(crate) struct Workload {
 
 /// Draws the steps of a transactional producer.
 pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec<Op> {
-    let Workload { parts, groups, count, late_markers, long, v2, own } = of;
+    let Workload { parts, groups, count, late_markers, stragglers, long, v2, own } = of;
     let mut ops = Vec::new();
     if let Some(part) = own {
         ops.push(Op::Begin);
@@ -252,7 +254,7 @@ pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec
                 _ => ops.push(draw_send(choices, parts)),
             }
         }
-        if !v2 && choices.below(Label::Operation, 6) == 5 {
+        if !v2 && choices.below(Label::Operation, stragglers) + 1 == stragglers {
             let part = choices.below(Label::Target, u32::from(parts)) as Part;
             ops.push(Op::Straggler { part, us: choices.between(Label::Think, 0, 1_000) });
             ops.push(Op::Sleep { ms: choices.between(Label::Think, 0, 3) });

@@ -57,6 +57,8 @@ pub struct SimDisk {
     pinned: Option<(Ticket, DiskFault)>,
     /// Says that a write was synced, and it was not: no broker can be right on it.
     lies: bool,
+    /// The last crash took bytes of a segment of the clients' topic, and left a later one.
+    has_hole: bool,
 }
 
 /// What an operation is called in scenarios and traces.
@@ -186,6 +188,7 @@ impl SimDisk {
             self.busy_until[index] = 0;
         }
         self.pinned = None;
+        let segments = self.segments();
         let changes: Vec<NameChange> =
             core::mem::take(&mut self.changes).into_iter().map(|(_, change)| change).collect();
         self.durable.crash(&changes, choices);
@@ -204,11 +207,34 @@ impl SimDisk {
         for contents in self.inodes.values_mut() {
             contents.crash(choices);
         }
+        self.has_hole = has_hole(&segments, &self.segments());
+    }
+
+    /// Whether the last crash left a hole in a log of the clients' topic: only the checkpoint, or
+    /// the journal, tells it from the holes of cleaning.
+    pub const fn has_hole(&self) -> bool {
+        self.has_hole
+    }
+
+    /// Segments of the clients' topic that have bytes, and how many.
+    fn segments(&self) -> BTreeMap<FilePath, usize> {
+        let length = |inode: &Inode| self.inodes.get(&inode.0).map_or(0, Contents::len);
+        let is_one =
+            |path: &FilePath| path.as_str().ends_with(".log") && !path.as_str().starts_with("__");
+        let files = self.cached.files.iter().filter(|(path, _)| is_one(path));
+        files
+            .map(|(path, inode)| (path.clone(), length(inode)))
+            .filter(|&(_, length)| length > 0)
+            .collect()
     }
 
     /// While the node is down a derived file is lost, cut or has a bit turned: a snapshot or an
-    /// index, which the log can make again.
+    /// index, which the log can make again. Or all snapshots are lost.
     pub fn damage_derived(&mut self, choices: &mut Source) -> Option<FilePath> {
+        if choices.below(Label::Damage, 2) == 1 {
+            self.lose_snapshots();
+            return Some(FilePath::from("every snapshot"));
+        }
         let derived = |path: &FilePath| {
             let kinds =
                 [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
@@ -227,6 +253,13 @@ impl SimDisk {
             self.inodes.get_mut(&inode.0)?.damage(choices);
         }
         Some(path)
+    }
+
+    /// While the node is down all snapshots are lost.
+    pub fn lose_snapshots(&mut self) {
+        self.durable.files.retain(|path, _| !path.as_str().ends_with(".snapshot"));
+        self.cached = self.durable.clone();
+        self.forget_unnamed();
     }
 
     /// While the node is down the epochs of all ended transactions are moved to near their end,
@@ -298,12 +331,21 @@ impl SimDisk {
             1 => &names[1..],
             _ => &names[..],
         };
-        for path in gone {
+        self.lose(gone);
+        gone.len() == names.len()
+    }
+
+    /// While the node is down the checkpoint file and its copy go.
+    pub fn lose_both_checkpoints(&mut self) {
+        self.lose(&["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from));
+    }
+
+    fn lose(&mut self, paths: &[FilePath]) {
+        for path in paths {
             self.durable.files.remove(path);
         }
         self.cached = self.durable.clone();
         self.forget_unnamed();
-        gone.len() == names.len()
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {
@@ -513,6 +555,16 @@ impl SimDisk {
         names.sort();
         names
     }
+}
+
+/// Whether a segment has fewer bytes than before, and a later one of its log has some.
+fn has_hole(before: &BTreeMap<FilePath, usize>, after: &BTreeMap<FilePath, usize>) -> bool {
+    before.iter().filter(|&(path, length)| after.get(path).is_none_or(|left| left < length)).any(
+        |(path, _)| {
+            let later = after.range(path.clone()..).find(|&(other, _)| other != path);
+            later.is_some_and(|(other, _)| other.parent() == path.parent())
+        },
+    )
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ pub struct VerificationState {
     pub lowest_sequence: i32,
     /// The epoch of those requests.
     pub producer_epoch: ProducerEpoch,
-    /// Whether the first of them came from a transaction version 2 client.
+    /// Whether all of them came from transaction version 2 clients. In Kafka it is said of the first
+    /// ever, which may be of an older epoch: see `remove_for_marker`.
     pub supports_epoch_bump: bool,
 }
 
@@ -78,8 +79,11 @@ impl Verifications {
             if producer_epoch > state.producer_epoch {
                 state.producer_epoch = producer_epoch;
                 state.lowest_sequence = base_sequence;
+                // One of an older epoch that never ended, and maybe of another version.
+                state.supports_epoch_bump = supports_epoch_bump;
             } else if producer_epoch == state.producer_epoch {
                 state.lowest_sequence = state.lowest_sequence.min(base_sequence);
+                state.supports_epoch_bump &= supports_epoch_bump;
             }
             return state.guard;
         }

@@ -301,18 +301,14 @@ impl SimDisk {
     }
 
     /// While the node is down a bit of the records of a partition turns, or records of the offsets
-    /// log become what nobody can read, or the checkpoint is gone.
+    /// log become what nobody can read.
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
-        match choices.below(Label::Damage, 4) {
-            2 => {
-                self.edit("__consumer_offsets-", |record| {
-                    record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
-                    true
-                });
-                return Some(FilePath::from("__consumer_offsets"));
-            }
-            3 => return self.lose_checkpoint(),
-            _ => {}
+        if choices.below(Label::Damage, 3) == 2 {
+            self.edit("__consumer_offsets-", |record| {
+                record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
+                true
+            });
+            return Some(FilePath::from("__consumer_offsets"));
         }
         let paths: Vec<FilePath> = self
             .durable
@@ -327,13 +323,22 @@ impl SimDisk {
         Some(path)
     }
 
-    /// While the node is down the checkpoint is gone.
-    pub fn lose_checkpoint(&mut self) -> Option<FilePath> {
-        let path = FilePath::from("verdict-checkpoint");
-        self.durable.files.remove(&path)?;
+    /// While the node is down the checkpoint file goes, or its copy, or both, as always where there
+    /// is a hole. Whether both did.
+    pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
+        let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
+        let picked = choices.below(Label::Damage, 4);
+        let gone = match if self.has_hole { 2 } else { picked } {
+            0 => &names[..1],
+            1 => &names[1..],
+            _ => &names[..],
+        };
+        for path in gone {
+            self.durable.files.remove(path);
+        }
         self.cached = self.durable.clone();
         self.forget_unnamed();
-        Some(path)
+        gone.len() == names.len()
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {

@@ -199,7 +199,7 @@ impl Broker {
     /// one ends, where epochs were aged and nodes die.
     fn may_die_soon(&mut self, env: &mut Env) {
         let dies = env.has_aged_epochs && env.profile.rate(Fault::Crash) > 0;
-        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 2) == 1 {
+        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 4) > 0 {
             self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 6));
         }
     }
@@ -493,17 +493,22 @@ impl Broker {
             env.has_aged_epochs = true;
             env.history.push(env.now_us, 0, Event::EpochsMoved);
         }
-        let rotten = if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot)) {
-            env.profile.set(Fault::Rot, 0);
-            self.disk.rot(&mut env.choices)
-        } else if self.disk.has_hole() && env.choices.chance(Label::Rot, env.holes_rot) {
-            self.disk.lose_checkpoint()
-        } else {
-            None
-        };
-        if let Some(path) = rotten {
+        let rate = env.profile.rate(Fault::CheckpointLost);
+        let rate = if self.disk.has_hole() { rate.max(env.holes_rot) } else { rate };
+        if env.choices.chance(Label::CheckpointLost, rate) {
+            let both = self.disk.lose_checkpoints(&mut env.choices);
+            let what = if both { "its checkpoints" } else { "one of its checkpoints" };
+            self.say(env, || format!("finds {what} gone"));
+            if both {
+                env.history.push(env.now_us, 0, Event::Damaged);
+            }
+        }
+        if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
+            && let Some(path) = self.disk.rot(&mut env.choices)
+        {
             self.say(env, || format!("finds a bit turned in {path}"));
             env.history.push(env.now_us, 0, Event::Damaged);
+            env.profile.set(Fault::Rot, 0);
         }
     }
 

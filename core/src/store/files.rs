@@ -108,10 +108,13 @@ fn push_digits(text: &mut String, offset: Offset) {
     let mut rest = offset.unsigned_abs();
     let mut digits = [b'0'; 20];
     for digit in digits.iter_mut().rev() {
+        if rest == 0 {
+            break;
+        }
         *digit += (rest % 10) as u8;
         rest /= 10;
     }
-    text.extend(digits.map(char::from));
+    text.push_str(core::str::from_utf8(&digits).expect("digits are text"));
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -215,6 +215,11 @@ impl Log {
         self.segments.partition_point(|segment| segment.base <= offset).checked_sub(1)
     }
 
+    /// Index of the segment that begins at `base`.
+    pub(super) fn place_of(&self, base: Offset) -> Option<usize> {
+        self.segments.binary_search_by_key(&base, |segment| segment.base).ok()
+    }
+
     /// The first batch that is not in the files yet.
     pub(super) fn first_unwritten(&self) -> Option<&Cached> {
         self.cached.get(self.cached.len() - self.unwritten)

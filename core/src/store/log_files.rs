@@ -72,7 +72,7 @@ impl LogFiles {
             set.files.push(files::in_folder(folder, files::PARTITION_METADATA));
         }
         for segment in &self.image.segments {
-            let Some(live) = log.segments.iter().find(|live| live.base == segment.base) else {
+            let Some(live) = log.place_of(segment.base).map(|place| &log.segments[place]) else {
                 continue;
             };
             if segment.size > live.durable {
@@ -118,9 +118,8 @@ impl LogFiles {
         log.leader_epochs.clone_from(&self.image.leader_epochs);
         log.start_in_file = self.image.log_start;
         for segment in &self.image.segments {
-            let Some(live) = log.segments.iter_mut().find(|live| live.base == segment.base) else {
-                continue;
-            };
+            let Some(place) = log.place_of(segment.base) else { continue };
+            let live = &mut log.segments[place];
             live.durable = live.durable.max(segment.size);
             live.index.durable = live.index.durable.max(segment.index.length as usize);
             live.time.durable = live.time.durable.max(segment.time.length as usize);

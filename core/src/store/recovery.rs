@@ -78,11 +78,10 @@ pub(super) struct Recovery {
 impl Store {
     /// Goes on with recovery until it needs a file.
     pub(super) fn recover(&mut self) {
-        loop {
-            let Phase::Recovering(recovery) = &mut self.phase else { return };
-            let mut recovery = core::mem::take(recovery);
-            let outcome = self.recovery_step(&mut recovery);
-            match outcome {
+        while matches!(self.phase, Phase::Recovering(_)) {
+            let phase = core::mem::replace(&mut self.phase, Phase::New);
+            let Phase::Recovering(mut recovery) = phase else { return };
+            match self.recovery_step(&mut recovery) {
                 Ok(true) => {
                     self.phase = Phase::Running;
                     self.root_dirty = true;
@@ -254,12 +253,13 @@ impl Recovery {
         let path = FilePath::from(files::JOURNAL[file]);
         let position = self.scanned;
         let part = self.script.run(|script| script.read(&path, position, chunk))?;
-        self.scanned += part.len() as u64;
-        self.scan.push(&part);
+        let bytes = part.len() as u64;
+        self.scanned += bytes;
+        self.scan.push(part);
         loop {
             match self.scan.next() {
                 Scanned::Frame(frame) => self.frames[file].push(frame),
-                Scanned::More if part.len() as u64 == u64::from(chunk) => return Ok(()),
+                Scanned::More if bytes == u64::from(chunk) => return Ok(()),
                 Scanned::More | Scanned::End => break,
             }
         }

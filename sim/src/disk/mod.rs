@@ -540,10 +540,8 @@ impl SimDisk {
 
     fn list(&self, folder: &FilePath) -> Vec<String> {
         let within = |path: &FilePath| {
-            (path.parent() == folder.as_str() && !path.as_str().is_empty()).then(|| {
-                let name = path.as_str().rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
-                name.to_owned()
-            })
+            let is_in = path.is_in(folder.as_str()) && !path.as_str().is_empty();
+            is_in.then(|| path.name().to_owned())
         };
         let mut names: Vec<String> = self.cached.files.keys().filter_map(within).collect();
         names.extend(self.cached.folders.iter().filter_map(within));

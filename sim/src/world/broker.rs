@@ -91,6 +91,8 @@ pub(super) struct Broker {
     started_us: u64,
     wall_jump_ms: i64,
     highest_jump_ms: i64,
+    /// When the node wants its next tick, as of its last input.
+    due: Option<Timestamp>,
     tick_at_us: Option<u64>,
     ticks_in_a_row: (u64, u32),
     paused_until_us: u64,
@@ -132,6 +134,7 @@ impl Broker {
             started_us: 0,
             wall_jump_ms: 0,
             highest_jump_ms: 0,
+            due: None,
             tick_at_us: None,
             ticks_in_a_row: (0, 0),
             paused_until_us: 0,
@@ -175,6 +178,7 @@ impl Broker {
         }
         self.ready = false;
         self.faulted = None;
+        self.due = None;
         self.tick_at_us = None;
         let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
         self.config.entropy =
@@ -367,8 +371,7 @@ impl Broker {
 
     pub(super) fn tick(&mut self, env: &mut Env) {
         self.tick_at_us = None;
-        let due = self.node.as_ref().and_then(Node::next_timeout);
-        match due {
+        match self.due {
             Some(due) if due <= self.now(env).at => {
                 let (at, count) = self.ticks_in_a_row;
                 self.ticks_in_a_row =
@@ -376,7 +379,8 @@ impl Broker {
                 assert!(self.ticks_in_a_row.1 < 10_000, "the timer of a node does not move on");
                 self.handle(env, Input::Tick);
             }
-            _ => self.plan_tick(env),
+            Some(due) => self.plan_tick(env, due),
+            None => {}
         }
     }
 
@@ -445,7 +449,10 @@ impl Broker {
             let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
             return self.crash(env, back_us);
         }
-        self.plan_tick(env);
+        self.due = self.node.as_ref().and_then(Node::next_timeout);
+        if let Some(due) = self.due {
+            self.plan_tick(env, due);
+        }
         if !self.is_member && env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
             self.recover_beside(env);
         }
@@ -679,8 +686,7 @@ impl Broker {
         }
     }
 
-    fn plan_tick(&mut self, env: &mut Env) {
-        let Some(due) = self.node.as_ref().and_then(Node::next_timeout) else { return };
+    fn plan_tick(&mut self, env: &mut Env, due: Timestamp) {
         let at_us = (self.started_us + due.0).max(env.now_us);
         if self.tick_at_us.is_none_or(|planned| at_us < planned) {
             self.tick_at_us = Some(at_us);

@@ -16,6 +16,7 @@
 //! * Where a history says that epochs were moved, or the states are too many, an id is not judged
 //!   until it is given to a producer again.
 
+mod few;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -341,7 +342,8 @@ impl<'c> Walk<'c> {
             let request = &self.case.requests[place];
             let turned_up = known.iter().flat_map(|(state, &since)| {
                 let outcomes = state.outcomes(&request.asking, false).into_iter();
-                outcomes.map(move |(after, _)| (after, since.min(request.asked_us)))
+                let since = since.min(request.asked_us);
+                outcomes.map(move |(after, _)| (after.unwrap_or_else(|| state.clone()), since))
             });
             for (state, since) in turned_up.collect::<Vec<_>>() {
                 let earliest = known.entry(state).or_insert(since);
@@ -461,7 +463,7 @@ impl<'c> Walk<'c> {
             || self.live.iter().any(|&other| other != place && self.may_be_pending(state, other));
         let pending = matches!(state.phase, Phase::Prepared(_)) || overdue || others();
         let outcomes = state.outcomes(&request.asking, pending).into_iter();
-        let fits = outcomes.filter_map(|(after, reply)| after.told(reply, told, state.pid));
+        let fits = outcomes.filter_map(|(after, reply)| state.told(after, reply, told));
         fits.map(|mut after| {
             after.done.insert(place);
             after
@@ -489,7 +491,7 @@ impl<'c> Walk<'c> {
             return Vec::new();
         }
         let outcomes = state.outcomes(&request.asking, false).into_iter();
-        let changed = outcomes.map(|(after, _)| after).filter(|after| after != state);
+        let changed = outcomes.filter_map(|(after, _)| after).filter(|after| after != state);
         changed
             .map(|mut after| {
                 after.inits_done += usize::from(bare);

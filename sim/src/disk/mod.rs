@@ -323,29 +323,22 @@ impl SimDisk {
         Some(path)
     }
 
-    /// While the node is down the checkpoint file goes, or its copy, or both. Whether both did.
+    /// While the node is down the checkpoint file goes, or its copy, or both, as always where there
+    /// is a hole. Whether both did.
     pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
         let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
-        let gone = match choices.below(Label::Damage, 4) {
+        let picked = choices.below(Label::Damage, 4);
+        let gone = match if self.has_hole { 2 } else { picked } {
             0 => &names[..1],
             1 => &names[1..],
             _ => &names[..],
         };
-        self.lose(gone);
-        gone.len() == names.len()
-    }
-
-    /// While the node is down the checkpoint file and its copy go.
-    pub fn lose_both_checkpoints(&mut self) {
-        self.lose(&["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from));
-    }
-
-    fn lose(&mut self, paths: &[FilePath]) {
-        for path in paths {
+        for path in gone {
             self.durable.files.remove(path);
         }
         self.cached = self.durable.clone();
         self.forget_unnamed();
+        gone.len() == names.len()
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {

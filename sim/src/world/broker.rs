@@ -203,7 +203,7 @@ impl Broker {
     /// one ends, where epochs were aged and nodes die.
     fn may_die_soon(&mut self, env: &mut Env) {
         let dies = env.has_aged_epochs && env.profile.rate(Fault::Crash) > 0;
-        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 2) == 1 {
+        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 4) > 0 {
             self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 6));
         }
     }
@@ -500,16 +500,10 @@ impl Broker {
             env.has_aged_epochs = true;
             env.history.push(env.now_us, 0, Event::EpochsMoved);
         }
-        let hole = self.disk.has_hole() && env.choices.chance(Label::CheckpointLost, env.holes_rot);
-        let lost =
-            env.choices.chance(Label::CheckpointLost, env.profile.rate(Fault::CheckpointLost));
-        if hole || lost {
-            let both = if hole {
-                self.disk.lose_both_checkpoints();
-                true
-            } else {
-                self.disk.lose_checkpoints(&mut env.choices)
-            };
+        let rate = env.profile.rate(Fault::CheckpointLost);
+        let rate = if self.disk.has_hole() { rate.max(env.holes_rot) } else { rate };
+        if env.choices.chance(Label::CheckpointLost, rate) {
+            let both = self.disk.lose_checkpoints(&mut env.choices);
             let what = if both { "its checkpoints" } else { "one of its checkpoints" };
             self.say(env, || format!("finds {what} gone"));
             if both {
@@ -519,9 +513,9 @@ impl Broker {
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
         {
-            env.profile.set(Fault::Rot, 0);
             self.say(env, || format!("finds a bit turned in {path}"));
             env.history.push(env.now_us, 0, Event::Damaged);
+            env.profile.set(Fault::Rot, 0);
         }
     }
 

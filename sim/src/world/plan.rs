@@ -249,7 +249,7 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
 /// Whether producer epochs are near their end after the first orderly stop. They end once for each
 /// id, and what matters is a crash just then.
 fn draw_aging(choices: &mut impl Choices, profile: &mut Profile) -> bool {
-    let ages_epochs = choices.below(Label::Property, 6) == 5;
+    let ages_epochs = choices.below(Label::Property, 4) == 3;
     if ages_epochs {
         profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(24));
         profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
@@ -335,10 +335,9 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         parts += Part::from(own.is_some());
         let v2 = kind == ProducerKind::V2;
         let Scale { long, late_markers, .. } = *scale;
-        // Between brokers there is time for a marker between a verification and its append.
-        let stragglers = if drawn.alone { 6 } else { 2 };
+        let races = !drawn.alone;
         let workload =
-            Workload { parts: common, groups, count, late_markers, stragglers, long, v2, own };
+            Workload { parts: common, groups, count, late_markers, races, long, v2, own };
         let mut ops = draw_transactions(choices, workload);
         drawn.put_sleep(choices, client, &mut ops);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use verdict_core::marks::Mark;
 
 pub use self::run::{Failure, Run, history_of, record_seed, run_seed, run_world};
-pub use self::run::{config_hash, plan_of, run_recorded};
+pub use self::run::{config_hash, has_several_brokers, plan_of, run_recorded};
 use crate::trace::{Trace, mix};
 use crate::world::{Seed, Size};
 
@@ -20,6 +20,8 @@ pub struct Exploration {
     pub from: u64,
     /// The size of all worlds; `None` draws each.
     pub size: Option<Size>,
+    /// Only seeds whose world has several brokers; the others are passed over.
+    pub clusters: bool,
     /// How many.
     pub seeds: u64,
     /// On how many threads.
@@ -28,6 +30,21 @@ pub struct Exploration {
     pub check_every: u64,
     /// Stop after so many failing seeds.
     pub most_failures: usize,
+}
+
+impl Default for Exploration {
+    /// No seeds, on one thread, none run twice, and all failures.
+    fn default() -> Self {
+        Self {
+            from: 0,
+            size: None,
+            clusters: false,
+            seeds: 0,
+            jobs: 1,
+            check_every: 0,
+            most_failures: usize::MAX,
+        }
+    }
 }
 
 /// What exploring found.
@@ -102,7 +119,11 @@ pub fn explore_until(
                     if seed >= end {
                         break;
                     }
-                    let run = checked(Seed { number: seed, size: plan.size }, plan.check_every);
+                    let numbered = Seed { number: seed, size: plan.size };
+                    if plan.clusters && !has_several_brokers(numbered) {
+                        continue;
+                    }
+                    let run = checked(numbered, plan.check_every);
                     if let Some(failure) = &run.failure {
                         progress(seed, failure);
                     }

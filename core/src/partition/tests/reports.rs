@@ -153,6 +153,21 @@ fn p06_a_marker_ends_a_verification_that_an_older_client_joined_at_a_higher_epoc
 }
 
 #[test]
+fn a_classic_owner_that_joins_a_verification_loses_it_to_its_own_abort() {
+    for before in [0, 4] {
+        let mut log = Log::with(LogConfig::default());
+        // One of version 2 waits still, for the epoch before or for the same.
+        let first = log.partition.begin_verification(NOW_MS, P, before, 0, true);
+        let Ok(Verification::Needed(guard)) = first else { panic!("verification is needed") };
+        assert_eq!(log.partition.begin_verification(NOW_MS, P, 4, 0, false), first);
+        log.mark(&marker(P, 4, Decision::Abort, 0)).expect("taken");
+        log.persist();
+        assert!(log.append(txn(P, 4, 0, 1), Some(guard)).is_err(), "epoch {before} before");
+        assert_eq!(log.partition.oldest_open_transaction(), None);
+    }
+}
+
+#[test]
 fn a_joined_verification_keeps_its_guard_and_takes_the_lowest_sequence() {
     let mut log = Log::with(LogConfig::default());
     log.plain(1);

@@ -87,7 +87,7 @@ explore() {
   "$sim" explore --from "$from" --seeds "$seeds" --jobs "$jobs" \
     --failures 1 --check-every 0 --save "$work/found" >"$log" 2>&1 || code=$?
   ((code)) || return 1
-  first=$(grep -m1 '^seed ' "$log")
+  first=$(grep -m1 '^seed ' "$log") || { echo "no seed failed, and yet: $log" >&2; exit 2; }
   number=$(sed -E 's/^seed ([0-9]+):.*/\1/' <<<"$first")
   counts+="$((number - from + 1))"$'\n'
   oracles+="$(grep -oE '^seed [0-9]+: (O[0-9]+|[a-z ]+)' <<<"$first" | sed -E 's/^seed [0-9]+: //')"$'\n'

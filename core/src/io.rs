@@ -153,6 +153,16 @@ impl FilePath {
         self.0.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
+    /// Whether this folder is the one the file is in; "" for the top.
+    #[must_use]
+    pub fn is_in(&self, folder: &str) -> bool {
+        let within = match folder {
+            "" => Some(&*self.0),
+            _ => self.0.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+        };
+        within.is_some_and(|name| !name.as_bytes().contains(&b'/'))
+    }
+
     /// The file's name in its folder.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -120,19 +120,22 @@ impl BatchHeader {
 
     /// Writes the header's 61 bytes.
     pub fn encode(&self, out: &mut BytesMut) {
-        out.put_i64(self.base_offset);
-        out.put_i32(self.batch_length);
-        out.put_i32(self.partition_leader_epoch);
-        out.put_i8(self.magic);
-        out.put_u32(self.crc);
-        out.put_i16(self.attributes.0);
-        out.put_i32(self.last_offset_delta);
-        out.put_i64(self.base_timestamp);
-        out.put_i64(self.max_timestamp);
-        out.put_i64(self.producer_id);
-        out.put_i16(self.producer_epoch);
-        out.put_i32(self.base_sequence);
-        out.put_i32(self.record_count);
+        let mut bytes = [0; Self::LENGTH];
+        let mut fields = &mut bytes[..];
+        fields.put_i64(self.base_offset);
+        fields.put_i32(self.batch_length);
+        fields.put_i32(self.partition_leader_epoch);
+        fields.put_i8(self.magic);
+        fields.put_u32(self.crc);
+        fields.put_i16(self.attributes.0);
+        fields.put_i32(self.last_offset_delta);
+        fields.put_i64(self.base_timestamp);
+        fields.put_i64(self.max_timestamp);
+        fields.put_i64(self.producer_id);
+        fields.put_i16(self.producer_epoch);
+        fields.put_i32(self.base_sequence);
+        fields.put_i32(self.record_count);
+        out.put_slice(&bytes);
     }
 
     /// Offset of the last record.

@@ -104,6 +104,17 @@ macro_rules! properties {
                 }
             }
 
+            /// The properties that are not as in `other`, with their values as they would be
+            /// written.
+            #[must_use]
+            pub fn differing(&self, other: &Self) -> alloc::vec::Vec<(&'static str, String)> {
+                let values = [$(
+                    (self.$field != other.$field)
+                        .then(|| ($name, super::value::Value::to_text(&self.$field))),
+                )*];
+                values.into_iter().flatten().collect()
+            }
+
             /// A property's value as it would be written; `None` when there is no such property,
             /// "" when it is not set.
             #[must_use]

@@ -142,6 +142,26 @@ pub fn topic_config(name: &str) -> Option<&'static TopicConfig> {
     TOPIC_CONFIGS.binary_search_by_key(&name, |config| config.name).ok().map(|i| &TOPIC_CONFIGS[i])
 }
 
+/// The setting of a name that is in the table, found when this is compiled.
+const fn known(name: &str) -> &'static TopicConfig {
+    let mut at = 0;
+    while at < TOPIC_CONFIGS.len() {
+        if is_same(TOPIC_CONFIGS[at].name.as_bytes(), name.as_bytes()) {
+            return &TOPIC_CONFIGS[at];
+        }
+        at += 1;
+    }
+    panic!("the name is not in the table")
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 impl TopicConfig {
     /// Whether its value is a list, to which words can be added.
     #[must_use]
@@ -290,43 +310,43 @@ pub struct TopicSettings {
 impl TopicSettings {
     /// Reads the settings through `value_of`, which gives a setting's checked text or nothing.
     pub(super) fn read<'a>(value_of: impl Fn(&TopicConfig) -> Option<&'a str>) -> Self {
-        let text = |name: &str| -> &'a str {
-            let config = topic_config(name).expect("every name below is in the table");
+        let text = |config: &'static TopicConfig| -> &'a str {
             let given = value_of(config).filter(|value| config.check(value).is_ok());
             given.unwrap_or(config.default).trim()
         };
         // Bounds were checked where a value was given: a broker's own setting may lie below what a
         // topic may ask for.
-        let long = |name: &str| -> i64 {
-            let config = topic_config(name).expect("every name below is in the table");
+        let long = |config: &'static TopicConfig| -> i64 {
             let given = value_of(config).and_then(|value| value.trim().parse().ok());
             given.or_else(|| config.default.parse().ok()).unwrap_or_default()
         };
         // In bounds by the table, so nothing is cut off.
-        let int = |name: &str| i32::try_from(long(name)).unwrap_or(i32::MAX);
-        let policies = text("cleanup.policy");
+        let int = |config| i32::try_from(long(config)).unwrap_or(i32::MAX);
+        let policies = text(const { known("cleanup.policy") });
         let has_policy = |name: &str| policies.split(',').any(|policy| policy.trim() == name);
         Self {
             compact: has_policy("compact"),
             delete: has_policy("delete"),
-            compression_type: Arc::from(text("compression.type")),
-            retention_ms: long("retention.ms"),
-            retention_bytes: long("retention.bytes"),
-            segment_bytes: int("segment.bytes"),
-            segment_ms: long("segment.ms"),
-            max_message_bytes: int("max.message.bytes"),
-            max_decompressed_message_bytes: int("max.decompressed.message.bytes"),
-            log_append_time: text("message.timestamp.type") == "LogAppendTime",
-            timestamp_before_max_ms: long("message.timestamp.before.max.ms"),
-            timestamp_after_max_ms: long("message.timestamp.after.max.ms"),
-            min_insync_replicas: int("min.insync.replicas"),
-            delete_retention_ms: long("delete.retention.ms"),
-            min_compaction_lag_ms: long("min.compaction.lag.ms"),
-            max_compaction_lag_ms: long("max.compaction.lag.ms"),
-            file_delete_delay_ms: long("file.delete.delay.ms"),
-            index_interval_bytes: int("index.interval.bytes"),
-            min_cleanable_dirty_ppm: parts_per_million(text("min.cleanable.dirty.ratio"))
-                .unwrap_or_default(),
+            compression_type: Arc::from(text(const { known("compression.type") })),
+            retention_ms: long(const { known("retention.ms") }),
+            retention_bytes: long(const { known("retention.bytes") }),
+            segment_bytes: int(const { known("segment.bytes") }),
+            segment_ms: long(const { known("segment.ms") }),
+            max_message_bytes: int(const { known("max.message.bytes") }),
+            max_decompressed_message_bytes: int(const { known("max.decompressed.message.bytes") }),
+            log_append_time: text(const { known("message.timestamp.type") }) == "LogAppendTime",
+            timestamp_before_max_ms: long(const { known("message.timestamp.before.max.ms") }),
+            timestamp_after_max_ms: long(const { known("message.timestamp.after.max.ms") }),
+            min_insync_replicas: int(const { known("min.insync.replicas") }),
+            delete_retention_ms: long(const { known("delete.retention.ms") }),
+            min_compaction_lag_ms: long(const { known("min.compaction.lag.ms") }),
+            max_compaction_lag_ms: long(const { known("max.compaction.lag.ms") }),
+            file_delete_delay_ms: long(const { known("file.delete.delay.ms") }),
+            index_interval_bytes: int(const { known("index.interval.bytes") }),
+            min_cleanable_dirty_ppm: parts_per_million(text(
+                const { known("min.cleanable.dirty.ratio") },
+            ))
+            .unwrap_or_default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 
 use super::Node;
 use crate::batch::{Compression, TimestampType};
-use crate::config::{BrokerConfig, Durability, PROPERTIES};
+use crate::config::{BrokerConfig, Durability};
 use crate::group::{ConsumerConfig, GroupConfig};
 use crate::meta::{MetaConfig, TopicSettings};
 use crate::partition::LogConfig;
@@ -89,11 +89,10 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
 /// under the name in ms, which is the one that topics fall back to.
 fn static_configs(config: &BrokerConfig) -> BTreeMap<Arc<str>, Arc<str>> {
     let defaults = BrokerConfig::default();
-    let mut given: BTreeMap<Arc<str>, Arc<str>> = PROPERTIES
-        .iter()
-        .filter_map(|property| Some((property, config.get(property.name)?)))
-        .filter(|(property, value)| *value != property.default)
-        .map(|(property, value)| (Arc::from(property.name), Arc::from(value.as_str())))
+    let mut given: BTreeMap<Arc<str>, Arc<str>> = config
+        .differing(&defaults)
+        .into_iter()
+        .map(|(name, value)| (Arc::from(name), Arc::from(value)))
         .collect();
     let in_ms = [
         ("log.retention.ms", BrokerConfig::effective_log_retention_ms as fn(&BrokerConfig) -> i64),

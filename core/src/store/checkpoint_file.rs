@@ -18,6 +18,10 @@ const VERSION: u16 = 2;
 const VERSION_MIN: u16 = 1;
 /// Bytes before the CRC's range.
 const HEADER_BYTES: usize = 10;
+/// What of a log's entry does not depend on the log, in bytes; for buffers that need not grow.
+const LOG_BYTES: usize = 83;
+const EPOCH_BYTES: usize = 12;
+const SEGMENT_BYTES: usize = 65;
 
 /// What a checkpoint says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,12 +139,13 @@ impl Image {
 impl LogImage {
     /// What the file says of this log.
     pub(super) fn entry(&self) -> Bytes {
-        let mut out = BytesMut::new();
+        let lists = self.leader_epochs.len() * EPOCH_BYTES + self.segments.len() * SEGMENT_BYTES;
+        let mut out = Vec::with_capacity(LOG_BYTES + self.topic.as_str().len() + lists);
         self.encode(&mut out);
-        out.freeze()
+        out.into()
     }
 
-    fn encode(&self, out: &mut BytesMut) {
+    fn encode(&self, out: &mut Vec<u8>) {
         out.put_u128(self.id.topic_id.0);
         out.put_i32(self.id.partition);
         put_text(out, self.topic.as_str());
@@ -242,16 +247,16 @@ impl SegmentImage {
     }
 }
 
-fn put_count(out: &mut BytesMut, count: usize) {
+fn put_count(out: &mut impl BufMut, count: usize) {
     out.put_u32(u32::try_from(count).expect("fewer than 2^32 logs, segments and epochs"));
 }
 
-fn put_text(out: &mut BytesMut, text: &str) {
+fn put_text(out: &mut impl BufMut, text: &str) {
     out.put_u16(u16::try_from(text.len()).expect("topic names have at most 249 bytes"));
     out.put_slice(text.as_bytes());
 }
 
-fn put_file(out: &mut BytesMut, file: FileImage) {
+fn put_file(out: &mut impl BufMut, file: FileImage) {
     out.put_u32(file.length);
     out.put_u32(file.crc);
 }

@@ -230,14 +230,17 @@ pub(super) enum Scanned {
 /// zeros, torn, of an older use of the file, or following another frame than the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Scan {
-    bytes: BytesMut,
+    bytes: Bytes,
     last: Option<Place>,
 }
 
 impl Scan {
     /// Adds the next bytes of the file.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        self.bytes = match self.bytes.len() {
+            0 => bytes,
+            _ => [&self.bytes[..], &bytes[..]].concat().into(),
+        };
     }
 
     /// Whether something other than zeros follows the last frame.
@@ -274,7 +277,7 @@ impl Scan {
         if crc32c::crc32c(&self.bytes[CRC_START..size]) != crc {
             return Scanned::End;
         }
-        let mut body = self.bytes.split_to(size).freeze();
+        let mut body = self.bytes.split_to(size);
         body.advance(HEADER_BYTES as usize);
         let mut entries = Vec::new();
         while !body.is_empty() {
@@ -305,7 +308,7 @@ mod tests {
 
     fn scan(bytes: &[u8]) -> Vec<u64> {
         let mut scan = Scan::default();
-        scan.push(bytes);
+        scan.push(Bytes::copy_from_slice(bytes));
         let mut found = Vec::new();
         while let Scanned::Frame(frame) = scan.next() {
             found.push(frame.place.sequence);
@@ -333,7 +336,7 @@ mod tests {
         let hex: std::string::String = bytes.iter().map(|b| std::format!("{b:02x}")).collect();
         assert_eq!(hex, golden);
         let mut scan = Scan::default();
-        scan.push(&bytes);
+        scan.push(bytes.into());
         let frame = Frame { place: place(2, 9, 8), entries: entries.to_vec() };
         assert_eq!(scan.next(), Scanned::Frame(frame));
     }

@@ -14,13 +14,13 @@ pub fn scan_any_journal(data: &[u8]) {
     let mut scan = Scan::default();
     // In pieces, as a file is read.
     for piece in data.chunks(61) {
-        scan.push(piece);
+        scan.push(piece.to_vec().into());
         while let Scanned::Frame(_) = scan.next() {}
     }
     let place = Place { generation: 1, sequence: 1, previous: 0 };
     let fitting = [&seal(place, &[data.to_vec().into()])[..], data].concat();
     let mut scan = Scan::default();
-    scan.push(&fitting);
+    scan.push(fitting.clone().into());
     if let Scanned::Frame(frame) = scan.next() {
         let mut again = Vec::new();
         encode(frame.place, &frame.entries, &mut again);

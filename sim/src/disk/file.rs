@@ -14,8 +14,12 @@ pub(super) struct Contents {
     cached: Vec<u8>,
     /// What a crash cannot take.
     durable: Vec<u8>,
-    /// Sectors that were written since the last sync.
+    /// Sectors that were written since the last sync. The others are on the platter as they are
+    /// in the cache, or else it [may differ](Self::may_differ).
     dirty: Sectors,
+    /// A sync has failed, or one that was overtaken by another length has ended: sectors that look
+    /// clean may differ from the platter.
+    may_differ: bool,
 }
 
 /// A set of sectors, a bit each.
@@ -149,6 +153,7 @@ impl Contents {
     pub(super) fn sync_as_of(&mut self, then: &Unsynced) {
         if let Some(length) = then.length {
             self.durable.resize(length, 0);
+            self.may_differ |= length != self.cached.len();
         }
         for (sector, bytes) in &then.sectors {
             let sector = *sector;
@@ -158,6 +163,8 @@ impl Contents {
             let from = sector * SECTOR;
             if let Some(place) = self.durable.get_mut(from..from + bytes.len()) {
                 place.copy_from_slice(bytes);
+            } else {
+                self.may_differ = true;
             }
             if self.sector(sector) == bytes {
                 self.dirty.remove(sector);
@@ -169,6 +176,7 @@ impl Contents {
     /// will write them again.
     pub(super) fn fail_sync(&mut self) {
         self.dirty.clear();
+        self.may_differ = true;
     }
 
     /// Changes the durable bytes.
@@ -201,34 +209,43 @@ impl Contents {
 
     /// A crash: of the unsynced length and of every unsynced sector, keeps, drops or tears.
     pub(super) fn crash(&mut self, choices: &mut impl Choices) {
-        if self.dirty.is_empty() && self.durable.len() == self.cached.len() {
-            // A failed sync leaves clean pages that differ from the platter.
+        let dirty = core::mem::take(&mut self.dirty);
+        if !dirty.is_empty() || self.durable.len() != self.cached.len() {
+            let length = match choices.below(Label::CrashLength, 3) {
+                0 => self.durable.len(),
+                1 => self.cached.len(),
+                _ => (self.durable.len() + self.cached.len()) / 2,
+            };
+            self.durable.resize(length, 0);
+            for sector in dirty.iter() {
+                self.crash_sector(sector, choices);
+            }
+            self.cached.resize(length, 0);
+        }
+        if core::mem::take(&mut self.may_differ) {
             self.cached.clone_from(&self.durable);
+        } else {
+            for sector in dirty.iter() {
+                let from = (sector * SECTOR).min(self.durable.len());
+                let to = (from + SECTOR).min(self.durable.len());
+                self.cached[from..to].copy_from_slice(&self.durable[from..to]);
+            }
+        }
+    }
+
+    /// What a crash leaves of an unsynced sector.
+    fn crash_sector(&mut self, sector: usize, choices: &mut impl Choices) {
+        let from = sector * SECTOR;
+        let to = (from + SECTOR).min(self.cached.len()).min(self.durable.len());
+        if from >= to {
             return;
         }
-        let length = match choices.below(Label::CrashLength, 3) {
-            0 => self.durable.len(),
-            1 => self.cached.len(),
-            _ => (self.durable.len() + self.cached.len()) / 2,
+        let kept = match choices.below(Label::CrashSector, 4) {
+            0 => 0,
+            1 | 2 => to - from,
+            _ => (to - from) / 2,
         };
-        let mut left = core::mem::take(&mut self.durable);
-        left.resize(length, 0);
-        for sector in self.dirty.iter() {
-            let from = sector * SECTOR;
-            let to = (from + SECTOR).min(self.cached.len()).min(length);
-            if from >= to {
-                continue;
-            }
-            let kept = match choices.below(Label::CrashSector, 4) {
-                0 => 0,
-                1 | 2 => to - from,
-                _ => (to - from) / 2,
-            };
-            left[from..from + kept].copy_from_slice(&self.cached[from..from + kept]);
-        }
-        self.dirty.clear();
-        self.cached.clone_from(&left);
-        self.durable = left;
+        self.durable[from..from + kept].copy_from_slice(&self.cached[from..from + kept]);
     }
 }
 

@@ -254,24 +254,14 @@ impl SimDisk {
     }
 
     /// While the node is down a bit of the records of a partition turns, or records of the offsets
-    /// log become what nobody can read, or the checkpoint is gone.
+    /// log become what nobody can read.
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
-        match choices.below(Label::Damage, 4) {
-            2 => {
-                self.edit("__consumer_offsets-", |record| {
-                    record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
-                    true
-                });
-                return Some(FilePath::from("__consumer_offsets"));
-            }
-            3 => {
-                let path = FilePath::from("verdict-checkpoint");
-                self.durable.files.remove(&path)?;
-                self.cached = self.durable.clone();
-                self.forget_unnamed();
-                return Some(path);
-            }
-            _ => {}
+        if choices.below(Label::Damage, 3) == 2 {
+            self.edit("__consumer_offsets-", |record| {
+                record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
+                true
+            });
+            return Some(FilePath::from("__consumer_offsets"));
         }
         let paths: Vec<FilePath> = self
             .durable
@@ -284,6 +274,22 @@ impl SimDisk {
         let contents = self.inodes.get_mut(&self.durable.files.get(&path)?.0)?;
         contents.turn_a_bit(choices);
         Some(path)
+    }
+
+    /// While the node is down the checkpoint file goes, or its copy, or both. Whether both did.
+    pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
+        let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
+        let gone = match choices.below(Label::Damage, 4) {
+            0 => &names[..1],
+            1 => &names[1..],
+            _ => &names[..],
+        };
+        for path in gone {
+            self.durable.files.remove(path);
+        }
+        self.cached = self.durable.clone();
+        self.forget_unnamed();
+        gone.len() == names.len()
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {
@@ -485,10 +491,8 @@ impl SimDisk {
 
     fn list(&self, folder: &FilePath) -> Vec<String> {
         let within = |path: &FilePath| {
-            (path.parent() == folder.as_str() && !path.as_str().is_empty()).then(|| {
-                let name = path.as_str().rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
-                name.to_owned()
-            })
+            let is_in = path.is_in(folder.as_str()) && !path.as_str().is_empty();
+            is_in.then(|| path.name().to_owned())
         };
         let mut names: Vec<String> = self.cached.files.keys().filter_map(within).collect();
         names.extend(self.cached.folders.iter().filter_map(within));

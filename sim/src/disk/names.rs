@@ -35,15 +35,7 @@ impl NameChange {
 
     /// Whether the change is an entry of this folder.
     pub(super) fn is_in(&self, folder: &FilePath) -> bool {
-        match self {
-            Self::Create { path, .. } | Self::Remove { path } => path.parent() == folder.as_str(),
-            Self::Rename { source, target } => {
-                source.parent() == folder.as_str() || target.parent() == folder.as_str()
-            }
-            Self::CreateFolder { folder: made } | Self::RemoveFolder { folder: made } => {
-                made.parent() == folder.as_str()
-            }
-        }
+        self.paths().into_iter().flatten().any(|path| path.is_in(folder.as_str()))
     }
 
     /// Whether the change takes this folder away.
@@ -85,7 +77,7 @@ impl Names {
             }
             NameChange::RemoveFolder { folder } => {
                 self.folders.remove(folder);
-                self.files.retain(|path, _| path.parent() != folder.as_str());
+                self.files.retain(|path, _| !path.is_in(folder.as_str()));
             }
         }
     }
@@ -100,7 +92,7 @@ impl Names {
         let mut dropped: BTreeSet<&FilePath> = BTreeSet::new();
         for change in changes {
             let builds_on_dropped = change.paths().iter().flatten().any(|path| {
-                dropped.contains(path) || dropped.iter().any(|gone| gone.as_str() == path.parent())
+                dropped.contains(path) || dropped.iter().any(|gone| path.is_in(gone.as_str()))
             });
             if builds_on_dropped || choices.below(Label::CrashName, 2) == 0 {
                 dropped.extend(change.paths().into_iter().flatten());

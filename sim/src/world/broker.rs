@@ -93,6 +93,8 @@ pub(super) struct Broker {
     started_us: u64,
     wall_jump_ms: i64,
     highest_jump_ms: i64,
+    /// When the node wants its next tick, as of its last input.
+    due: Option<Timestamp>,
     tick_at_us: Option<u64>,
     ticks_in_a_row: (u64, u32),
     paused_until_us: u64,
@@ -131,6 +133,7 @@ impl Broker {
             started_us: 0,
             wall_jump_ms: 0,
             highest_jump_ms: 0,
+            due: None,
             tick_at_us: None,
             ticks_in_a_row: (0, 0),
             paused_until_us: 0,
@@ -176,6 +179,7 @@ impl Broker {
             self.disk = SimDisk::default();
             self.has_rot = false;
         }
+        self.due = None;
         self.tick_at_us = None;
         let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
         self.config.entropy =
@@ -361,8 +365,7 @@ impl Broker {
 
     pub(super) fn tick(&mut self, env: &mut Env) {
         self.tick_at_us = None;
-        let due = self.node.as_ref().and_then(Node::next_timeout);
-        match due {
+        match self.due {
             Some(due) if due <= self.now(env).at => {
                 let (at, count) = self.ticks_in_a_row;
                 self.ticks_in_a_row =
@@ -370,7 +373,8 @@ impl Broker {
                 assert!(self.ticks_in_a_row.1 < 10_000, "the timer of a node does not move on");
                 self.handle(env, Input::Tick);
             }
-            _ => self.plan_tick(env),
+            Some(due) => self.plan_tick(env, due),
+            None => {}
         }
     }
 
@@ -438,7 +442,10 @@ impl Broker {
             let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
             return self.crash(env, back_us);
         }
-        self.plan_tick(env);
+        self.due = self.node.as_ref().and_then(Node::next_timeout);
+        if let Some(due) = self.due {
+            self.plan_tick(env, due);
+        }
         if env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
             self.recover_beside(env);
         }
@@ -491,6 +498,14 @@ impl Broker {
             self.say(env, || "finds its producer epochs near their end".to_owned());
             let aged = self.disk.age_epochs(&mut env.choices);
             env.note_aged(aged);
+        }
+        if env.choices.chance(Label::CheckpointLost, env.profile.rate(Fault::CheckpointLost)) {
+            let both = self.disk.lose_checkpoints(&mut env.choices);
+            let what = if both { "its checkpoints" } else { "one of its checkpoints" };
+            self.say(env, || format!("finds {what} gone"));
+            if both {
+                env.history.push(env.now_us, 0, Event::Damaged);
+            }
         }
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
             && let Some(path) = self.disk.rot(&mut env.choices)
@@ -674,8 +689,7 @@ impl Broker {
         }
     }
 
-    fn plan_tick(&mut self, env: &mut Env) {
-        let Some(due) = self.node.as_ref().and_then(Node::next_timeout) else { return };
+    fn plan_tick(&mut self, env: &mut Env, due: Timestamp) {
         let at_us = (self.started_us + due.0).max(env.now_us);
         if self.tick_at_us.is_none_or(|planned| at_us < planned) {
             self.tick_at_us = Some(at_us);

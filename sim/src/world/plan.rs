@@ -76,7 +76,9 @@ impl Brokers {
         let first_leader = choices.below(Label::Brokers, count) as usize;
         profile.draw_between_brokers(choices);
         // A member reads no logs but those it has written since it began to lead.
-        profile.set(Fault::NewerRecord, 0);
+        for fault in [Fault::NewerRecord, Fault::CheckpointLost] {
+            profile.set(fault, 0);
+        }
         let asked = choices.below(Label::Brokers, 4) > 0;
         Self { count: count as usize, of_old, first_leader, asked }
     }

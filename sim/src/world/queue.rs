@@ -53,12 +53,23 @@ pub(super) enum Happening {
     Pinned { act: Act },
 }
 
-/// When something happens, and where it is kept. Small, because a heap moves its elements about.
+/// When something happens, in which order at that time, and where it is kept: 64, 32 and 32 bits of
+/// one number, because a heap compares and moves its elements all the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Planned {
-    at_us: u64,
-    ordinal: u32,
-    slot: u32,
+struct Planned(u128);
+
+impl Planned {
+    fn new(at_us: u64, ordinal: u32, slot: u32) -> Self {
+        Self(u128::from(at_us) << 64 | u128::from(ordinal) << 32 | u128::from(slot))
+    }
+
+    const fn at_us(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    const fn slot(self) -> usize {
+        (self.0 & u32::MAX as u128) as usize
+    }
 }
 
 /// The plan.
@@ -79,13 +90,13 @@ impl Queue {
             (self.slots.len() - 1) as u32
         });
         self.slots[slot as usize] = Some(happening);
-        self.heap.push(Reverse(Planned { at_us, ordinal, slot }));
+        self.heap.push(Reverse(Planned::new(at_us, ordinal, slot)));
     }
 
     pub(super) fn pop(&mut self) -> Option<(u64, Happening)> {
-        let Reverse(Planned { at_us, slot, .. }) = self.heap.pop()?;
-        self.free.push(slot);
-        let happening = self.slots[slot as usize].take();
-        Some((at_us, happening.expect("a slot is filled until its happening comes")))
+        let Reverse(planned) = self.heap.pop()?;
+        self.free.push(planned.slot() as u32);
+        let happening = self.slots[planned.slot()].take();
+        Some((planned.at_us(), happening.expect("a slot is filled until its happening comes")))
     }
 }

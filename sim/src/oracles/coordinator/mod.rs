@@ -18,6 +18,7 @@
 //! * Where the states are too many, an id is not judged until it is given to a producer again.
 
 mod cases;
+mod few;
 mod request;
 mod state;
 #[cfg(test)]

@@ -7,8 +7,7 @@
 //!   a restart), and whether an abort is remembered as the coordinator's own.
 //! * A partition is `held` when an answer said so; that one is not held means nothing.
 
-use std::collections::BTreeSet;
-
+use super::few::Few;
 use crate::history::TxnAsk;
 
 /// No producer id.
@@ -60,9 +59,9 @@ pub(super) struct State {
     /// The producer id that follows when the transaction is complete.
     next_pid: i64,
     ended_by: EndedBy,
-    pub(super) held: BTreeSet<Target>,
+    pub(super) held: Few<Target>,
     /// Requests still to be answered that have been done.
-    pub(super) done: BTreeSet<usize>,
+    pub(super) done: Few<usize>,
     /// How many of the InitProducerIds that are never answered have been done.
     pub(super) inits_done: usize,
 }
@@ -78,7 +77,7 @@ pub(super) struct Levels {
 impl Levels {
     /// These; any where none is said.
     pub(super) fn of(said: impl Iterator<Item = i16>) -> Self {
-        let said: BTreeSet<i16> = said.collect();
+        let said: Vec<i16> = said.collect();
         let may_be = |level| said.is_empty() || said.contains(&level);
         Self { zero: may_be(0), one: may_be(1), two: may_be(2) }
     }
@@ -104,8 +103,8 @@ pub(super) struct Asking {
     pub(super) epoch: i16,
 }
 
-/// What may come of a request: the state after it, and the answer.
-pub(super) type Outcomes = Vec<(State, Reply)>;
+/// What may come of a request: the state after it if that is another one, and the answer.
+pub(super) type Outcomes = Vec<(Option<State>, Reply)>;
 
 const OK: i16 = 0;
 const INVALID_PRODUCER_EPOCH: i16 = 47;
@@ -120,6 +119,11 @@ const fn refused(code: i16) -> Reply {
     Reply { code, pid: NO_PID, epoch: -1 }
 }
 
+/// Nothing changes, and this is the answer.
+fn refuse(code: i16) -> Outcomes {
+    vec![(None, refused(code))]
+}
+
 impl State {
     /// An id that was never used.
     pub(super) fn unknown() -> Self {
@@ -131,8 +135,8 @@ impl State {
             previous_pid: NO_PID,
             next_pid: NO_PID,
             ended_by: EndedBy::Classic,
-            held: BTreeSet::new(),
-            done: BTreeSet::new(),
+            held: Few::new(),
+            done: Few::new(),
             inits_done: 0,
         }
     }
@@ -213,13 +217,9 @@ impl State {
             _ => true,
         };
         if pending && meets_pending {
-            all.push((self.clone(), refused(CONCURRENT_TRANSACTIONS)));
+            all.push((None, refused(CONCURRENT_TRANSACTIONS)));
         }
         all
-    }
-
-    fn refuse(&self, code: i16) -> Outcomes {
-        vec![(self.clone(), refused(code))]
     }
 
     /// Spec 3.3.
@@ -227,18 +227,18 @@ impl State {
         let expected = (asking.pid >= 0).then_some((asking.pid, asking.epoch));
         if self.phase == Phase::Unknown {
             let next = Self { phase: Phase::Empty, pid: UNTOLD_PID, epoch: 0, ..self.clone() };
-            return vec![(next, Reply { code: OK, pid: UNTOLD_PID, epoch: 0 })];
+            return vec![(Some(next), Reply { code: OK, pid: UNTOLD_PID, epoch: 0 })];
         }
         let may_resume =
             |(pid, epoch)| pid == self.pid || (pid == self.previous_pid && epoch >= EXHAUSTED);
         if expected.is_some_and(|producer| !may_resume(producer)) {
-            return self.refuse(PRODUCER_FENCED);
+            return refuse(PRODUCER_FENCED);
         }
         match self.phase {
-            Phase::Prepared(_) => self.refuse(CONCURRENT_TRANSACTIONS),
+            Phase::Prepared(_) => refuse(CONCURRENT_TRANSACTIONS),
             Phase::Ongoing => {
                 let fenced = self.fenced(levels).into_iter();
-                fenced.map(|next| (next, refused(CONCURRENT_TRANSACTIONS))).collect()
+                fenced.map(|next| (Some(next), refused(CONCURRENT_TRANSACTIONS))).collect()
             }
             _ => self.renewed(expected.map(|(_, epoch)| epoch), levels),
         }
@@ -247,15 +247,14 @@ impl State {
     /// An id without an open transaction is given to a producer.
     fn renewed(&self, expected: Option<i16>, levels: Levels) -> Outcomes {
         let given = |pid, epoch, last_epoch| {
-            let next =
-                Self { pid, epoch, last_epoch, held: BTreeSet::new(), ..self.step(Phase::Empty) };
-            (next, Reply { code: OK, pid, epoch })
+            let next = Self { pid, epoch, last_epoch, held: Few::new(), ..self.step(Phase::Empty) };
+            (Some(next), Reply { code: OK, pid, epoch })
         };
         let exhausted = self.epoch >= EXHAUSTED;
         match expected {
             None if exhausted => vec![given(UNTOLD_PID, 0, -1)],
             Some(epoch) if exhausted && epoch == self.epoch => vec![given(UNTOLD_PID, 0, epoch)],
-            Some(_) if exhausted => self.refuse(UNKNOWN_SERVER_ERROR),
+            Some(_) if exhausted => refuse(UNKNOWN_SERVER_ERROR),
             None => vec![given(self.pid, self.epoch + 1, -1)],
             Some(epoch) if epoch == self.epoch => {
                 vec![given(self.pid, self.epoch + 1, self.epoch)]
@@ -264,31 +263,31 @@ impl State {
             Some(epoch) if epoch == self.last_epoch => {
                 let previous_pid = self.previous_pid;
                 let (again, reply) = given(self.pid, self.epoch, epoch);
-                let again = Self { previous_pid, ..again };
+                let again = again.map(|state| Self { previous_pid, ..state });
                 let mut all = vec![(again, reply)];
                 if levels.zero {
-                    all.push((self.clone(), refused(PRODUCER_FENCED)));
+                    all.push((None, refused(PRODUCER_FENCED)));
                 }
                 all
             }
-            Some(_) => self.refuse(PRODUCER_FENCED),
+            Some(_) => refuse(PRODUCER_FENCED),
         }
     }
 
     /// Spec 4.2.1.
     fn add(&self, asking: &Asking, targets: impl IntoIterator<Item = Target>) -> Outcomes {
         if self.phase == Phase::Unknown || self.pid != asking.pid {
-            return self.refuse(INVALID_PRODUCER_ID_MAPPING);
+            return refuse(INVALID_PRODUCER_ID_MAPPING);
         }
         if self.epoch != asking.epoch {
-            return self.refuse(PRODUCER_FENCED);
+            return refuse(PRODUCER_FENCED);
         }
         if matches!(self.phase, Phase::Prepared(_)) {
-            return self.refuse(CONCURRENT_TRANSACTIONS);
+            return refuse(CONCURRENT_TRANSACTIONS);
         }
         let mut next = self.step(Phase::Ongoing);
         next.held.extend(targets);
-        vec![(next, refused(OK))]
+        vec![(Some(next), refused(OK))]
     }
 
     fn decided(&self, commit: bool, ended_by: EndedBy) -> Self {
@@ -298,16 +297,16 @@ impl State {
     /// Spec 4.4.1.
     fn end_classic(&self, asking: &Asking, commit: bool) -> Outcomes {
         if self.phase == Phase::Unknown || self.pid != asking.pid {
-            return self.refuse(INVALID_PRODUCER_ID_MAPPING);
+            return refuse(INVALID_PRODUCER_ID_MAPPING);
         }
         if self.epoch != asking.epoch {
-            return self.refuse(PRODUCER_FENCED);
+            return refuse(PRODUCER_FENCED);
         }
         match self.phase {
-            Phase::Ongoing => vec![(self.decided(commit, EndedBy::Classic), refused(OK))],
-            Phase::Complete(done) if done == commit => self.refuse(OK),
-            Phase::Prepared(done) if done == commit => self.refuse(CONCURRENT_TRANSACTIONS),
-            _ => self.refuse(INVALID_TXN_STATE),
+            Phase::Ongoing => vec![(Some(self.decided(commit, EndedBy::Classic)), refused(OK))],
+            Phase::Complete(done) if done == commit => refuse(OK),
+            Phase::Prepared(done) if done == commit => refuse(CONCURRENT_TRANSACTIONS),
+            _ => refuse(INVALID_TXN_STATE),
         }
     }
 
@@ -316,7 +315,7 @@ impl State {
         let overflowed =
             self.previous_pid == asking.pid && asking.epoch == EXHAUSTED && self.epoch == 0;
         if self.phase == Phase::Unknown || (self.pid != asking.pid && !overflowed) {
-            return self.refuse(INVALID_PRODUCER_ID_MAPPING);
+            return refuse(INVALID_PRODUCER_ID_MAPPING);
         }
         let same = self.epoch == asking.epoch && self.pid == asking.pid;
         let raised = i32::from(self.epoch) == i32::from(asking.epoch) + 1;
@@ -325,23 +324,21 @@ impl State {
             Phase::Ongoing if same => self.ends(commit, levels),
             Phase::Empty | Phase::Complete(_) if same && !commit => self.ends(false, levels),
             Phase::Complete(done) if repeats && done == commit => {
-                vec![(self.clone(), Reply { code: OK, pid: self.pid, epoch: self.epoch })]
+                vec![(None, Reply { code: OK, pid: self.pid, epoch: self.epoch })]
             }
-            Phase::Prepared(done) if repeats && done == commit => {
-                self.refuse(CONCURRENT_TRANSACTIONS)
-            }
-            Phase::Empty if same => self.refuse(INVALID_TXN_STATE),
-            Phase::Prepared(_) if repeats => self.refuse(INVALID_TXN_STATE),
-            Phase::Complete(_) if repeats || same => self.refuse(INVALID_TXN_STATE),
-            _ => self.refuse(PRODUCER_FENCED),
+            Phase::Prepared(done) if repeats && done == commit => refuse(CONCURRENT_TRANSACTIONS),
+            Phase::Empty if same => refuse(INVALID_TXN_STATE),
+            Phase::Prepared(_) if repeats => refuse(INVALID_TXN_STATE),
+            Phase::Complete(_) if repeats || same => refuse(INVALID_TXN_STATE),
+            _ => refuse(PRODUCER_FENCED),
         };
         let by_itself = self.ended_by == EndedBy::Coordinator;
         if by_itself && repeats && matches!(self.phase, Phase::Prepared(_) | Phase::Complete(_)) {
             if !levels.only_two() {
                 // It is no repeat there, and who gave up is forgotten at a restart.
-                all.extend(self.refuse(PRODUCER_FENCED));
+                all.extend(refuse(PRODUCER_FENCED));
             } else if commit && raised {
-                all = self.refuse(PRODUCER_FENCED);
+                all = refuse(PRODUCER_FENCED);
             }
         }
         all
@@ -353,7 +350,7 @@ impl State {
             return Vec::new();
         }
         if self.epoch == i16::MAX && commit {
-            return self.refuse(UNKNOWN_SERVER_ERROR);
+            return refuse(UNKNOWN_SERVER_ERROR);
         }
         let mut next = self.decided(commit, EndedBy::Bumped);
         next.epoch = self.epoch.saturating_add(1);
@@ -363,7 +360,7 @@ impl State {
             next.next_pid = UNTOLD_PID;
             reply = Reply { code: OK, pid: UNTOLD_PID, epoch: 0 };
         }
-        vec![(next, reply)]
+        vec![(Some(next), reply)]
     }
 
     /// Why a batch or an offset of a transaction may be refused.
@@ -384,7 +381,7 @@ impl State {
             (TRANSACTION_ABORTABLE, !has),
             (CONCURRENT_TRANSACTIONS, matches!(self.phase, Phase::Prepared(_))),
         ];
-        why.into_iter().filter(|(_, may)| *may).flat_map(|(code, _)| self.refuse(code)).collect()
+        why.into_iter().filter(|(_, may)| *may).flat_map(|(code, _)| refuse(code)).collect()
     }
 
     /// A leader has the coordinator add a partition.
@@ -412,20 +409,21 @@ impl State {
         Some(self)
     }
 
-    /// This state, if `reply` is what was answered: it may tell what the producer id is.
-    pub(super) fn told(mut self, reply: Reply, told: Reply, before: i64) -> Option<Self> {
-        if reply.code != told.code || reply.epoch != told.epoch {
+    /// The state after a request (this one, when it changed nothing), if `reply` is what was
+    /// answered: that may tell what the producer id is.
+    pub(super) fn told(&self, after: Option<Self>, reply: Reply, told: Reply) -> Option<Self> {
+        let tells = reply.pid == UNTOLD_PID;
+        let fits =
+            if tells { told.pid >= 0 && told.pid != self.pid } else { reply.pid == told.pid };
+        if reply.code != told.code || reply.epoch != told.epoch || !fits {
             return None;
         }
-        if reply.pid == UNTOLD_PID {
-            if told.pid < 0 || told.pid == before {
-                return None;
-            }
+        let mut after = after.unwrap_or_else(|| self.clone());
+        if tells {
             let unknown =
-                if self.next_pid == UNTOLD_PID { &mut self.next_pid } else { &mut self.pid };
+                if after.next_pid == UNTOLD_PID { &mut after.next_pid } else { &mut after.pid };
             *unknown = told.pid;
-            return Some(self);
         }
-        (reply.pid == told.pid).then_some(self)
+        Some(after)
     }
 }

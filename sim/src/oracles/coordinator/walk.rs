@@ -178,7 +178,8 @@ impl<'c> Walk<'c> {
             let request = &self.case.requests[place];
             let turned_up = known.iter().flat_map(|(state, &since)| {
                 let outcomes = state.outcomes(&request.asking, false, self.levels).into_iter();
-                outcomes.map(move |(after, _)| (after, since.min(request.asked_us)))
+                let since = since.min(request.asked_us);
+                outcomes.map(move |(after, _)| (after.unwrap_or_else(|| state.clone()), since))
             });
             for (state, since) in turned_up.collect::<Vec<_>>() {
                 let earliest = known.entry(state).or_insert(since);
@@ -298,7 +299,7 @@ impl<'c> Walk<'c> {
             || self.live.iter().any(|&other| other != place && self.may_be_pending(state, other));
         let pending = matches!(state.phase, Phase::Prepared(_)) || overdue || others();
         let outcomes = state.outcomes(&request.asking, pending, self.levels).into_iter();
-        let fits = outcomes.filter_map(|(after, reply)| after.told(reply, told, state.pid));
+        let fits = outcomes.filter_map(|(after, reply)| state.told(after, reply, told));
         fits.map(|mut after| {
             after.done.insert(place);
             after
@@ -326,9 +327,9 @@ impl<'c> Walk<'c> {
             return Vec::new();
         }
         let outcomes = state.outcomes(&request.asking, false, self.levels).into_iter();
-        let is_told = |(after, reply): (State, Reply)| match request.rumour {
-            Some(told) => after.told(reply, told, state.pid),
-            None => Some(after),
+        let is_told = |(after, reply): (Option<State>, Reply)| match request.rumour {
+            Some(told) => state.told(after, reply, told),
+            None => after,
         };
         let changed = outcomes.filter_map(is_told).filter(|after| after != state);
         changed

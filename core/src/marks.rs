@@ -220,6 +220,8 @@ marks! {
     // group
     /// A marker found a commit in the log that is newer than the transaction's offset.
     GroupPendingOlderThanCommitted = "group.marker.older_than_committed",
+    /// A member that is none any more, or of another generation, was not let into the transaction.
+    GroupTxnCommitOfZombie = "group.txn_commit.zombie",
     /// Every partition of a commit was refused, so nothing is written.
     GroupCommitNothingLeft = "group.commit.nothing_left",
     /// A stable fetch met an offset that is appended and not yet persisted.

@@ -68,6 +68,19 @@ const TXN_VERSION_STALE_EPOCH: i16 = 6;
 /// First version of OffsetCommit that knows GROUP_ID_NOT_FOUND (KIP-848).
 const VERSION_GROUP_NOT_FOUND: i16 = 9;
 
+/// Who was a member and is none any more, or was one in another generation (P21).
+fn mark_zombie(error: &GroupError) {
+    if matches!(
+        error,
+        GroupError::IllegalGeneration
+            | GroupError::StaleMemberEpoch
+            | GroupError::UnknownMember
+            | GroupError::FencedInstance
+    ) {
+        crate::mark!(GroupTxnCommitOfZombie);
+    }
+}
+
 impl GroupCoordinator {
     /// Commits offsets outside of a transaction (OffsetCommit). The answer comes as
     /// [`GroupReply::Commit`] when what it promises is persisted.
@@ -84,11 +97,14 @@ impl GroupCoordinator {
     /// comes as [`GroupReply::Commit`] when the staged offsets are persisted.
     pub fn commit_txn(&mut self, now: Now, to: RequestId, commit: &OffsetCommit, txn: TxnOffsets) {
         let checked = self.txn_coordinator_for(&commit.group).and_then(|partition| {
-            self.check_commit(partition, commit, true).map_err(|error| match error {
-                GroupError::StaleMemberEpoch if commit.version < TXN_VERSION_STALE_EPOCH => {
-                    GroupError::IllegalGeneration
+            self.check_commit(partition, commit, true).map_err(|error| {
+                mark_zombie(&error);
+                match error {
+                    GroupError::StaleMemberEpoch if commit.version < TXN_VERSION_STALE_EPOCH => {
+                        GroupError::IllegalGeneration
+                    }
+                    error => error,
                 }
-                error => error,
             })?;
             Ok(partition)
         });

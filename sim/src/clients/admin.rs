@@ -111,6 +111,7 @@ impl Admin {
 
     fn move_back(&mut self, env: &mut Env) {
         let Some(level) = self.home_level else { return };
+        env.note_level(level);
         let request = update_level(level, self.upgrade_type);
         self.session.call(env, Kind::LevelBack, 2, request);
     }
@@ -165,6 +166,7 @@ impl Admin {
     fn act(&mut self, env: &mut Env) {
         if self.moves_levels() && env.choices.of(self.client).below(Label::Operation, 8) == 7 {
             let level = env.choices.of(self.client).below(Label::Target, 3) as i16;
+            env.note_level(level);
             let kind = [UPGRADE, DOWNGRADE];
             let kind = kind[env.choices.of(self.client).below(Label::Decision, 2) as usize];
             return self.session.call(env, Kind::Other, 2, update_level(level, kind));

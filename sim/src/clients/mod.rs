@@ -25,14 +25,14 @@ pub(crate) use self::admin::{SIDE_PARTS, list_offsets};
 pub use self::auditor::Auditor;
 pub(crate) use self::fetching::{fetch, read_fetch};
 pub use self::follower::Follower;
-pub use self::member::{Member, MemberPlan, Timeouts};
+pub use self::member::{Member, MemberPlan, Script, Timeouts};
 pub use self::offsets::OffsetKeeper;
 pub use self::ops::{Op, OpError, parse_op};
 pub(crate) use self::ops::{Workload, draw_sends, draw_transactions, put_sleep};
 pub use self::outside::Outside;
 pub use self::producer::{Producer, ProducerKind};
 pub use self::reader::Reader;
-pub(crate) use self::requests::{code_of, listed_offset};
+pub(crate) use self::requests::{code_of, find_coordinator, listed_offset, metadata};
 pub use self::two_phase::TwoPhase;
 use crate::world::Env;
 

@@ -384,7 +384,7 @@ impl Producer {
             return;
         }
         // A coordinator that is none any more, and was not told yet, knows no newer id.
-        if code == 49 && env.is_cluster() {
+        if code == 49 && env.is_answered_by_old() {
             return;
         }
         let batch = match kind {

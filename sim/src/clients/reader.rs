@@ -102,7 +102,7 @@ impl Reader {
         if let Kind::Latest(_) = call.kind {
             // One of several may not know yet that another leads.
             if let Some(offset) = listed_offset(&response)
-                && !env.is_cluster()
+                && !env.is_answered_by_old()
             {
                 let (committed, asked_us) = (self.committed, call.asked_us);
                 env.note(self.client, Event::Listed { part, committed, offset, asked_us });

@@ -31,8 +31,15 @@ pub(super) fn create_topic(partitions: i32) -> Request {
     })
 }
 
+/// Asks for the leaders of a topic's partitions.
+pub(crate) fn metadata(topic: &str) -> Request {
+    let topic =
+        k::metadata_request::MetadataRequestTopic { name: Some(text(topic)), ..Default::default() };
+    Request::Metadata(k::MetadataRequestData { topics: Some(vec![topic]), ..Default::default() })
+}
+
 /// `kind`: 0 for a group, 1 for a transactional id.
-pub(super) fn find_coordinator(key: &str, kind: i8) -> Request {
+pub(crate) fn find_coordinator(key: &str, kind: i8) -> Request {
     Request::FindCoordinator(k::FindCoordinatorRequestData {
         key_type: kind,
         coordinator_keys: vec![text(key)],

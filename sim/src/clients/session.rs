@@ -153,15 +153,17 @@ impl<K> Session<K> {
 
     /// Puts a call back to its place, to be tried again after the back-off.
     pub(super) fn retry(&mut self, env: &mut Env, place: usize, mut call: Call<K>) {
-        if env.is_cluster() {
-            // Somebody else may lead by now.
-            let broker = env.route(self.client, &call.request);
-            env.forget_routes(self.client, broker);
-        }
+        // Somebody else may lead by now.
+        self.doubt(env, &call);
         call.state = State::Failed;
         call.again = true;
         self.calls.insert(place.min(self.calls.len()), call);
         self.back_off(env);
+    }
+
+    /// Whom a call was sent to is not who leads: the next one asks anew.
+    pub(super) fn doubt(&self, env: &mut Env, call: &Call<K>) {
+        env.doubt_route(self.client, &call.request);
     }
 
     /// The connection is gone.
@@ -212,7 +214,10 @@ impl<K> Session<K> {
             self.cut(env, conn);
         }
         let due = self.calls.iter().position(|call| {
-            call.deadline_us <= env.now_us && !matches!(call.state, State::InFlight { .. })
+            // What is to be tried once is not given up before, while it is asked whom to send it to.
+            let tried = call.again || call.deadline_us > call.asked_us;
+            let over = call.deadline_us <= env.now_us && tried;
+            over && !matches!(call.state, State::InFlight { .. })
         });
         if let Some(place) = due {
             // The others have to go on.
@@ -256,10 +261,11 @@ impl<K> Session<K> {
             if in_flight >= self.most_in_flight {
                 break;
             }
+            // Those behind it wait too: their order counts.
+            let Some(broker) = env.route(self.client, &call.request) else { break };
             if !call.again {
                 self.failures = 0;
             }
-            let broker = env.route(self.client, &call.request);
             let conn =
                 *self.conns.entry(broker).or_insert_with(|| env.connect(self.client, broker));
             let corr = self.next_corr;

@@ -8,6 +8,7 @@
 //! * Operations of one lane end in order; each takes a drawn time.
 //! * A sync in its own lane covers what was there when it was asked for, and nothing later.
 
+mod aging;
 mod doctor;
 mod file;
 mod names;
@@ -18,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lane, Ticket};
 
+pub(crate) use self::aging::{AgedEpochs, age_epochs_of};
 use self::file::Contents;
 use self::names::{Inode, NameChange, Names};
 use self::sync::{AsOf, is_sync};
@@ -260,22 +262,6 @@ impl SimDisk {
         self.durable.files.retain(|path, _| !path.as_str().ends_with(".snapshot"));
         self.cached = self.durable.clone();
         self.forget_unnamed();
-    }
-
-    /// While the node is down the epochs of all ended transactions are moved to near their end,
-    /// as many owners one after the other would have done. Only after an orderly stop: no record
-    /// of the journal may bring the old ones back.
-    pub fn age_epochs(&mut self, choices: &mut Source) {
-        self.edit("__transaction_state-", |record| {
-            let value = record.value;
-            // Version, producer id, producer epoch, timeout, state: Empty or Complete*.
-            let ended = matches!(value.get(16), Some(0 | 4 | 5));
-            if ended {
-                let epoch = i16::MAX - 4 + choices.below(Label::Damage, 4) as i16;
-                value[10..12].copy_from_slice(&epoch.to_be_bytes());
-            }
-            ended
-        });
     }
 
     /// While the node is down a record of the transaction log that a later one supersedes becomes

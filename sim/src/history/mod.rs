@@ -351,6 +351,10 @@ pub enum Event {
         pid: i64,
         /// The producer epoch that they tell; else -1.
         epoch: i16,
+        /// It is of a coordinator, or rests on one, that was replaced and had not heard of it: it
+        /// answers as of then, or not at all.
+        #[serde(default)]
+        of_old: bool,
     },
     /// An attempt that was not answered, or with a code that leaves open what became of it, has no
     /// effect any more from here on. Who cannot know that never says so.
@@ -362,8 +366,22 @@ pub enum Event {
     },
     /// The broker's wall clock jumped.
     ClockJumped,
-    /// The epochs of transactional ids were moved while no node lived.
-    EpochsMoved,
+    /// The epoch of a transactional id whose transaction was over was moved while nobody
+    /// coordinated it.
+    EpochMoved {
+        /// The transactional id's number.
+        id: u32,
+        /// Its producer id.
+        pid: i64,
+        /// The epoch from now on.
+        epoch: i16,
+    },
+    /// The finalized level of transaction.version may be this one from now on. Where no level is
+    /// said it may be any.
+    Level {
+        /// The level.
+        level: i16,
+    },
     /// A node died.
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.

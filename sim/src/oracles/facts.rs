@@ -75,6 +75,8 @@ pub struct Facts<'h> {
     first_sequences: BTreeMap<(i64, i16, Part), i32>,
     /// Durable bytes were destroyed: the broker may only be silent about them.
     pub(super) damaged: bool,
+    /// More than one broker answers.
+    pub(super) several_brokers: bool,
     /// The topic is compacted.
     pub(super) compacted: bool,
     /// Tombstones of a compacted topic go within a world.
@@ -97,6 +99,7 @@ impl<'h> Facts<'h> {
             acknowledged: BTreeMap::new(),
             first_sequences: BTreeMap::new(),
             damaged: false,
+            several_brokers: false,
             compacted: false,
             tombstones_expire: false,
             tombstones: BTreeMap::new(),
@@ -178,7 +181,12 @@ impl<'h> Facts<'h> {
             &Event::Compacts { tombstones_expire } => {
                 (self.compacted, self.tombstones_expire) = (true, tombstones_expire);
             }
-            Event::Fetched(fetch) if fetch.is_final => self.learn_log(at_us, fetch),
+            Event::Fetched(fetch) => {
+                self.several_brokers |= fetch.broker > 0;
+                if fetch.is_final {
+                    self.learn_log(at_us, fetch);
+                }
+            }
             _ => {}
         }
     }

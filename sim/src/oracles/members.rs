@@ -132,8 +132,11 @@ fn once(facts: &Facts<'_>, findings: &mut Findings) {
             let none = Vec::new();
             for &(at, app) in facts.logs.get(&part).map_or(&none, |log| &log.visible) {
                 let count = made.get(&app).map_or(0, Vec::len);
+                // Each of several brokers cleans what it leads by itself, and the next one not yet.
+                let unseen =
+                    facts.several_brokers && facts.may_be_cleaned(app, Some(at), &facts.newest);
                 let fits = if at < end {
-                    count > 0 || cleaned.contains(&(*group, app))
+                    count > 0 || unseen || cleaned.contains(&(*group, app))
                 } else {
                     count == 0
                 };

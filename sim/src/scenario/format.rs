@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use verdict_core::marks::Mark;
 
-use super::ScenarioError;
+use super::{ScenarioError, members};
 use crate::clients::{Client, Op, OpError, Producer, ProducerKind, Reader, TwoPhase, parse_op};
 use crate::history::{ClientId, Part};
 use crate::record::RecordedTable;
@@ -80,6 +80,10 @@ pub(super) struct Cluster {
     pub(super) brokers: usize,
     /// Brokers that do not know WriteTxnMarkers v2.
     pub(super) of_old: Vec<usize>,
+    /// Whether clients ask them who leads; else they are told.
+    pub(super) asked: bool,
+    /// How long members of a group may be silent, in ms.
+    pub(super) session_ms: i32,
 }
 
 impl Default for Cluster {
@@ -93,6 +97,8 @@ impl Default for Cluster {
             properties: BTreeMap::new(),
             brokers: 1,
             of_old: Vec::new(),
+            asked: false,
+            session_ms: 1_000,
         }
     }
 }
@@ -100,14 +106,21 @@ impl Default for Cluster {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientEntry {
-    /// `v2`, `classic` or `idempotent`.
+    /// `v2`, `classic`, `idempotent`, `two-phase` or `member`.
     kind: String,
     /// The transactional id.
-    id: Option<String>,
+    pub(super) id: Option<String>,
+    /// The protocol that a member speaks: `classic` or `consumer`.
+    pub(super) protocol: Option<String>,
+    /// What a member is as a producer: `v2` or `classic`.
+    pub(super) producer: Option<String>,
+    /// The number of a static member's instance id.
+    pub(super) instance: Option<u32>,
     /// Whether requests may arrive after their connection is gone; always so but for `classic`.
     #[serde(default)]
     late: bool,
-    ops: Vec<String>,
+    #[serde(default)]
+    pub(super) ops: Vec<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -140,6 +153,16 @@ struct Place {
 }
 
 impl File {
+    /// Whether there are members of a group.
+    pub(super) fn has_members(&self) -> bool {
+        self.clients.iter().any(|entry| entry.kind == members::KIND)
+    }
+
+    /// The partitions: the common ones, and the one that members write to.
+    pub(super) fn parts(&self) -> Part {
+        self.cluster.partitions + Part::from(self.has_members())
+    }
+
     /// The clients of the file, and a reader of each isolation.
     pub(super) fn make_clients(&self) -> Result<Vec<Client>, ScenarioError> {
         let mut ids: Vec<&str> = Vec::new();
@@ -148,6 +171,12 @@ impl File {
             let client = clients.len() as ClientId + 1;
             if entry.kind == "two-phase" {
                 clients.push(self.make_two_phase(client, entry)?);
+                continue;
+            }
+            if entry.kind == members::KIND {
+                let before = &self.clients[..clients.len()];
+                let nth = before.iter().filter(|entry| entry.kind == members::KIND).count();
+                clients.push(members::member((client, nth as u32), entry, &self.cluster)?);
                 continue;
             }
             let kind = match entry.kind.as_str() {
@@ -172,12 +201,7 @@ impl File {
         }
         for committed in [true, false] {
             let client = clients.len() as ClientId + 1;
-            clients.push(Client::Reader(Reader::new(
-                client,
-                committed,
-                self.cluster.partitions,
-                20,
-            )));
+            clients.push(Client::Reader(Reader::new(client, committed, self.parts(), 20)));
         }
         Ok(clients)
     }

@@ -5,6 +5,7 @@
 //! testing what it is named after.
 
 mod format;
+mod members;
 
 use core::fmt;
 use std::path::Path;
@@ -141,11 +142,15 @@ impl Scenario {
             let choices = self.file.seed.map_or_else(Source::dull, Source::seeded);
             let cluster = &self.file.cluster;
             let mut properties = base_properties();
+            let pipeline = self.file.has_members();
+            if pipeline {
+                properties.extend(members::properties(cluster.session_ms));
+            }
             properties.extend(cluster.properties.clone());
             let plan = Plan {
                 properties,
-                parts: cluster.partitions,
-                groups: cluster.groups,
+                parts: self.file.parts(),
+                groups: cluster.groups + u16::from(pipeline),
                 clients: self.file.make_clients().map_err(|error| error.to_string())?,
                 profile: Profile::dull(),
                 work_us: cluster.work_ms * 1_000,
@@ -155,13 +160,14 @@ impl Scenario {
                 ages_epochs: false,
                 holes_rot: 0,
                 compacts: None,
-                pipeline: false,
+                pipeline,
                 late_groups: cluster.late_groups,
                 timeout_ms: cluster.timeout_ms,
                 brokers: Brokers {
                     count: cluster.brokers,
                     of_old: cluster.of_old.clone(),
                     first_leader: 0,
+                    asked: cluster.asked,
                 },
                 later_group_size: None,
                 lying_disk: false,

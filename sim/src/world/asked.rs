@@ -1,17 +1,19 @@
 //! What clients ask of transaction coordinators, and are answered, written into the history.
 //!
-//! Not where an observer cannot know what the coordinator knows: in a world that forgets
-//! transactional ids, and in one of several brokers, where a coordinator that is none any more may
-//! answer what was.
+//! Not in a world that forgets transactional ids, where an observer cannot know what the coordinator
+//! knows. In one of several brokers a coordinator that is none any more may answer what was: such
+//! answers are marked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kacrab_protocol::generated::{EndTxnResponseData, InitProducerIdResponseData};
 use verdict_core::io::ConnId;
+use verdict_core::types::PartitionId;
 use verdict_core::wire::{Request, Response};
 
 use super::Env;
 use crate::clients::{TOPIC, code_of};
+use crate::disk::AgedEpochs;
 use crate::history::{ClientId, Event, Part, TxnAsk};
 
 /// The transactional ids, and the requests about them that are out.
@@ -20,8 +22,9 @@ pub(super) struct Asked {
     ids: BTreeMap<String, u32>,
     /// Noted and not answered yet.
     out: BTreeSet<(ConnId, u32)>,
-    /// Handed to the node that lives, and not answered with success.
-    begun: BTreeSet<(ConnId, u32)>,
+    /// Handed to the node that lives, and not answered with success; in a cluster with the
+    /// partition whose leader coordinates the id, and without what another member is asked for.
+    begun: BTreeMap<(ConnId, u32), Option<PartitionId>>,
 }
 
 /// Numbers of attempts: those of a connection are told apart by their correlation id.
@@ -90,7 +93,7 @@ impl Env {
         request: &Request,
         beside: bool,
     ) {
-        if self.is_cluster() || self.forgets_ids() {
+        if self.forgets_ids() {
             return;
         }
         let Some((id, pid, epoch, ask)) = about(request, version) else { return };
@@ -111,18 +114,54 @@ impl Env {
     }
 
     /// The node begins with an attempt.
-    pub(super) fn note_begun(&mut self, conn: ConnId, corr: u32) {
-        if self.asked.out.contains(&(conn, corr)) {
-            self.asked.begun.insert((conn, corr));
+    pub(super) fn note_begun(&mut self, broker: usize, at: (ConnId, u32), request: &Request) {
+        let coordinated = self.begins_with(broker, at, request);
+        let counts = coordinated.is_some() || !self.is_cluster();
+        if counts && self.asked.out.contains(&at) {
+            self.asked.begun.insert(at, coordinated);
         }
     }
 
-    /// The node died: what it had begun with was done by now, or never will be.
+    /// The node died: what it had begun with was done by now, or never will be. In a cluster what
+    /// it wants committed may be under way still.
     pub(super) fn note_death(&mut self) {
-        for (conn, corr) in core::mem::take(&mut self.asked.begun) {
+        if !self.is_cluster() {
+            self.settle(|_| true);
+        }
+    }
+
+    /// Another coordinator begins: what the one before had begun with was done by now, or never
+    /// will be. Its wall clock may be another one.
+    pub(super) fn note_moved(&mut self, id: PartitionId) {
+        self.settle(|coordinated| coordinated == Some(id));
+        if self.clocks_differ && self.coordinates_ids(id) {
+            self.history.push(self.now_us, 0, Event::ClockJumped);
+        }
+    }
+
+    fn settle(&mut self, is_over: impl Fn(Option<PartitionId>) -> bool) {
+        let begun = core::mem::take(&mut self.asked.begun).into_iter();
+        let (over, left): (BTreeMap<_, _>, _) = begun.partition(|(_, of)| is_over(*of));
+        self.asked.begun = left;
+        for (conn, corr) in over.into_keys() {
             let (request, arrived) = (number(conn, corr), true);
             self.history.push(self.now_us, 0, Event::TxnSettled { request, arrived });
         }
+    }
+
+    /// Writes down which epochs were moved.
+    pub(super) fn note_aged(&mut self, aged: AgedEpochs) {
+        self.has_aged_epochs = true;
+        for (id, moved) in aged {
+            if let (Some(&id), Some((pid, epoch))) = (self.asked.ids.get(&id), moved) {
+                self.history.push(self.now_us, 0, Event::EpochMoved { id, pid, epoch });
+            }
+        }
+    }
+
+    /// Writes down that the level of transaction.version may be this one from now on.
+    pub fn note_level(&mut self, level: i16) {
+        self.history.push(self.now_us, 0, Event::Level { level });
     }
 
     /// Writes down an answer to such an attempt.
@@ -151,6 +190,8 @@ impl Env {
         if code == 0 {
             self.asked.begun.remove(&(conn, corr));
         }
-        self.history.push(self.now_us, client, Event::TxnAnswered { request, code, pid, epoch });
+        let of_old = self.is_answered_by_old();
+        let answered = Event::TxnAnswered { request, code, pid, epoch, of_old };
+        self.history.push(self.now_us, client, answered);
     }
 }

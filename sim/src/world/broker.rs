@@ -86,6 +86,8 @@ pub(super) struct Broker {
     config: BrokerConfig,
     /// One of several.
     is_member: bool,
+    /// Bits of its disk, which is not the only copy, have turned.
+    has_rot: bool,
     /// `group.max.size` from the second life on.
     later_group_size: Option<i32>,
     started_us: u64,
@@ -122,6 +124,7 @@ impl Broker {
         }
         Self {
             is_member,
+            has_rot: false,
             index,
             node: None,
             disk: SimDisk::default(),
@@ -177,7 +180,11 @@ impl Broker {
             self.config.group_max_size = size;
         }
         self.ready = false;
-        self.faulted = None;
+        if self.faulted.take().is_some() && self.has_rot {
+            self.say(env, || "gets an empty disk for the rotten one".to_owned());
+            self.disk = SimDisk::default();
+            self.has_rot = false;
+        }
         self.due = None;
         self.tick_at_us = None;
         let entropy = |env: &mut Env| u128::from(env.choices.below(Label::Entropy, u32::MAX));
@@ -233,6 +240,7 @@ impl Broker {
             env.profile.set(Fault::Upgraded, 0);
             // The highest level there is: it cannot be refused.
             let _ = self.config.set("verdict.feature.transaction.version", "2");
+            env.note_level(2);
         }
     }
 
@@ -299,7 +307,7 @@ impl Broker {
         let id = RequestId(self.next_request);
         self.next_request += 1;
         let api = api_name(&request);
-        env.note_begun(conn, corr);
+        env.note_begun(self.index, (conn, corr), &request);
         self.requests.insert(id, (conn, corr, api));
         self.conns.entry(conn).or_default().busy = Some(id);
         self.say(env, || {
@@ -319,6 +327,9 @@ impl Broker {
     pub(super) fn news(&mut self, env: &mut Env, input: ClusterInput) {
         if self.node.is_some() {
             env.trace.event(env.now_us, What::Input, [2, self.index as u64, 0, 0]);
+            if let (ClusterInput::Lead(lead), Some(cluster)) = (&input, &mut env.cluster) {
+                cluster.heard(self.index, lead.partition, lead.epoch);
+            }
             self.handle(env, Input::Cluster(Box::new(input)));
         }
     }
@@ -336,7 +347,13 @@ impl Broker {
         let Some(cluster) = &mut env.cluster else { return };
         let life = self.life;
         for input in cluster.news_for(self.index, env.now_us, again) {
-            if self.life == life {
+            let leads = matches!(input, ClusterInput::Lead(_));
+            if leads && env.choices.chance(Label::NewsLate, env.profile.rate(Fault::NewsLate)) {
+                // It may hear before that it leads no longer.
+                let at = env.now_us + env.choices.between(Label::News, 10_000, 1_000_000);
+                let (broker, input) = (self.index, Box::new(input));
+                env.queue.push(at, Happening::News { broker, life, input });
+            } else if self.life == life {
                 self.news(env, input);
             }
         }
@@ -453,7 +470,7 @@ impl Broker {
         if let Some(due) = self.due {
             self.plan_tick(env, due);
         }
-        if !self.is_member && env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
+        if env.choices.chance(Label::Shadow, env.profile.rate(Fault::Shadow)) {
             self.recover_beside(env);
         }
         self.next_requests(env);
@@ -464,17 +481,25 @@ impl Broker {
         }
     }
 
-    /// What another node would serve, had this one lost power now.
+    /// What another node would serve, had this one lost power now; in a cluster, what a member
+    /// would that leads from now on.
     fn recover_beside(&self, env: &mut Env) {
         let wall_ms = self.now(env).wall_ms;
-        for event in shadow::recover(&self.config, &self.disk, wall_ms, env.parts) {
+        let events = match &env.cluster {
+            Some(cluster) => shadow::lead(&self.config, cluster.committed(), wall_ms, env.parts),
+            None => shadow::recover(&self.config, &self.disk, wall_ms, env.parts),
+        };
+        for event in events {
             env.history.push(env.now_us, 0, event);
         }
     }
 
     /// The node has stopped in order.
     fn stopped(&mut self, env: &mut Env) {
-        self.stopping = Stopping::Done;
+        // One that is told to stop before it serves, or that cannot write its last checkpoint,
+        // leaves its journal as it is.
+        let orderly = self.ready && self.faulted.is_none();
+        self.stopping = if orderly { Stopping::Done } else { Stopping::No };
         let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
         self.crash(env, back_us);
     }
@@ -492,13 +517,14 @@ impl Broker {
         if env.choices.chance(Label::NewerRecord, env.profile.rate(Fault::NewerRecord)) {
             self.disk.put_records_of_other_versions();
         }
+        // Those of a cluster age where they are kept.
         if matches!(core::mem::take(&mut self.stopping), Stopping::Done)
+            && !self.is_member
             && core::mem::take(&mut env.epochs_to_age)
         {
             self.say(env, || "finds its producer epochs near their end".to_owned());
-            self.disk.age_epochs(&mut env.choices);
-            env.has_aged_epochs = true;
-            env.history.push(env.now_us, 0, Event::EpochsMoved);
+            let aged = self.disk.age_epochs(&mut env.choices);
+            env.note_aged(aged);
         }
         let rate = env.profile.rate(Fault::CheckpointLost);
         let rate = if self.disk.has_hole() { rate.max(env.holes_rot) } else { rate };
@@ -514,7 +540,12 @@ impl Broker {
             && let Some(path) = self.disk.rot(&mut env.choices)
         {
             self.say(env, || format!("finds a bit turned in {path}"));
-            env.history.push(env.now_us, 0, Event::Damaged);
+            // What a member's disk holds is not the only copy.
+            if self.is_member {
+                self.has_rot = true;
+            } else {
+                env.history.push(env.now_us, 0, Event::Damaged);
+            }
             env.profile.set(Fault::Rot, 0);
         }
     }
@@ -560,6 +591,7 @@ impl Broker {
         env.trace.event(env.now_us, What::Clock, [by_ms.cast_unsigned(), 0, 0, 0]);
         self.wall_jump_ms += by_ms;
         self.highest_jump_ms = self.highest_jump_ms.max(self.wall_jump_ms);
+        env.clocks_differ |= self.is_member;
         env.history.push(env.now_us, 0, Event::ClockJumped);
     }
 

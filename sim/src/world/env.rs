@@ -50,6 +50,8 @@ pub struct Env {
     pub(super) cluster: Option<Cluster>,
     /// The broker whose answer is being handed to a client.
     pub(super) answering: usize,
+    /// That broker did not lead what the answer rests on, and had not heard of it.
+    pub(super) answered_by_old: bool,
     pub(super) paused: BTreeMap<ClientId, u64>,
     pub(super) topic_is_there: bool,
     /// Whether producers are forgotten within a run. A batch that comes after that is a new one
@@ -67,6 +69,8 @@ pub struct Env {
     pub outside: Outside,
     /// They were.
     pub(super) has_aged_epochs: bool,
+    /// The wall clock of a member of a cluster has jumped.
+    pub(super) clocks_differ: bool,
     /// Private partitions, and the producer id that wrote to each first.
     pioneers: BTreeMap<Part, i64>,
     links: BTreeMap<ConnId, Link>,
@@ -96,6 +100,8 @@ impl Env {
             pins,
             cluster: None,
             answering: 0,
+            answered_by_old: false,
+            clocks_differ: false,
             paused: BTreeMap::new(),
             topic_is_there: false,
             forgets_producers: false,
@@ -235,22 +241,16 @@ impl Env {
         of_client.or_else(|| self.peer_broker(conn)).unwrap_or(0)
     }
 
-    /// The broker that a client sends a request to.
-    pub fn route(&mut self, client: ClientId, request: &Request) -> usize {
-        self.cluster.as_mut().map_or(0, |cluster| cluster.route(client, request))
-    }
-
-    /// What a client took a broker for was wrong, or the broker does not answer.
-    pub fn forget_routes(&mut self, client: ClientId, broker: usize) {
-        if let Some(cluster) = &mut self.cluster {
-            cluster.forget_routes(client, broker);
-        }
-    }
-
     /// Whether there are several brokers.
     #[must_use]
     pub const fn is_cluster(&self) -> bool {
         self.cluster.is_some()
+    }
+
+    /// Whether the answer at hand is one of a broker that is replaced and has not heard of it.
+    #[must_use]
+    pub const fn is_answered_by_old(&self) -> bool {
+        self.answered_by_old
     }
 
     pub(super) fn was_reset(&self, conn: ConnId) -> bool {
@@ -295,8 +295,10 @@ impl Env {
             return false;
         }
         let mut travel = self.choices.of(client).between(Label::Latency, 50, 1_000);
-        if let Some(Act::Delay(us)) = pinned {
-            travel += us;
+        match pinned {
+            Some(Act::Delay(us)) => travel += us,
+            Some(act) => self.queue.push(self.now_us, Happening::Pinned { act }),
+            None => {}
         }
         if self.strikes(client, Label::RequestDelayed, Fault::RequestDelayed) {
             travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
@@ -333,7 +335,7 @@ impl Env {
         let delay_us = travel + self.choices.of(client).between(Label::LongDelay, 1, 2_000_000);
         let api = api_name(request);
         self.say(client, || format!("  {api} will arrive again in {delay_us} us"));
-        let broker = self.route(client, request);
+        let broker = self.route_now(client, request);
         let conn = self.connect(client, broker);
         self.note_request((client, conn, 0), version, request, true);
         let request = Box::new(request.clone());
@@ -345,7 +347,7 @@ impl Env {
     /// Sends a request over a connection of its own, on which nobody waits for the answer, after
     /// a delay: as a message that somebody else has still under way.
     pub fn send_aside(&mut self, client: ClientId, version: i16, request: Request, delay_us: u64) {
-        let broker = self.route(client, &request);
+        let broker = self.route_now(client, &request);
         let conn = self.connect(client, broker);
         if let Some(link) = self.links.get_mut(&conn) {
             link.to_broker_us = self.now_us + delay_us;
@@ -377,6 +379,7 @@ impl Env {
         if self.respond_to_peer(conn, api, &response) {
             return;
         }
+        let of_old = self.answers_of_old(conn, corr);
         let Some(link) = self.links.get(&conn) else { return };
         let client = link.client;
         if !link.client_open {
@@ -390,8 +393,10 @@ impl Env {
             return self.break_link(conn);
         }
         let mut travel = self.choices.of(client).between(Label::Latency, 50, 1_000);
-        if let Some(Act::Delay(us)) = pinned {
-            travel += us;
+        match pinned {
+            Some(Act::Delay(us)) => travel += us,
+            Some(act) => self.queue.push(self.now_us, Happening::Pinned { act }),
+            None => {}
         }
         if self.strikes(client, Label::ResponseDelayed, Fault::ResponseDelayed) {
             travel += self.choices.of(client).between(Label::LongDelay, 500_000, 9_000_000);
@@ -401,7 +406,7 @@ impl Env {
         let at = (now_us + travel).max(link.to_client_us + 1);
         link.to_client_us = at;
         let response = Box::new(response);
-        self.queue.push(at, Happening::Answer { client, conn, corr, api, response });
+        self.queue.push(at, Happening::Answer { client, conn, corr, api, of_old, response });
     }
 
     /// Both ends learn that a connection is gone.
@@ -423,13 +428,17 @@ impl Env {
 
     pub(super) fn forget_link(&mut self, conn: ConnId) {
         self.links.remove(&conn);
+        self.answers_nothing(conn);
         self.forget_peer(conn);
     }
 
     /// Writes an entry into the history.
     pub fn note(&mut self, client: ClientId, mut event: Event) {
-        if let Event::Fetched(fetch) = &mut event {
-            fetch.broker = self.answering;
+        match &mut event {
+            Event::Fetched(fetch) => fetch.broker = self.answering,
+            // What somebody says who is replaced binds nobody.
+            Event::Assigned { .. } | Event::Held { .. } if self.answered_by_old => return,
+            _ => {}
         }
         let numbers = match &event {
             &Event::Sent { app, epoch, sequence, .. } => {

@@ -119,6 +119,7 @@ impl World {
             .with_parts(plan.parts)
             .with_leisure(plan.leisure)
             .with_cluster(cluster);
+        env.note_level(config.transaction_version);
         if let Some(tombstones_expire) = plan.compacts {
             env.history.push(0, 0, Event::Compacts { tombstones_expire });
         }
@@ -184,13 +185,19 @@ impl World {
         let env = &mut self.env;
         match happening {
             Happening::Wake { client } => self.clients[usize::from(client)].wake(env),
+            Happening::Cut { conn, .. } if env.was_asking(conn) => {}
             Happening::Cut { client, conn } => self.clients[usize::from(client)].cut(env, conn),
-            Happening::Answer { client, conn, corr, api, response } => {
+            Happening::Answer { client, conn, corr, api, of_old, response } => {
+                if env.was_told_who_leads(conn, &response) {
+                    return;
+                }
+                env.answered_by_old = of_old;
                 env.answering = env.broker_of(conn);
                 env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
                 env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
                 env.note_answer(client, conn, corr, &response);
                 self.clients[usize::from(client)].answer(env, conn, corr, *response);
+                env.answered_by_old = false;
             }
             Happening::Arrive { conn, corr, version, request } => {
                 let broker = env.broker_of(conn);

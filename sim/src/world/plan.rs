@@ -62,6 +62,8 @@ pub struct Brokers {
     pub of_old: Vec<usize>,
     /// Who leads the first partition of `__transaction_state`; the others follow in turn.
     pub first_leader: usize,
+    /// Whether clients ask the brokers who leads; else the world tells them.
+    pub asked: bool,
 }
 
 impl Brokers {
@@ -76,12 +78,12 @@ impl Brokers {
             (0..count as usize).filter(|_| choices.below(Label::Brokers, 6) == 5).collect();
         let first_leader = choices.below(Label::Brokers, count) as usize;
         profile.draw_between_brokers(choices);
-        // What a member's disk holds is not the only copy.
-        let alone = [Fault::Rot, Fault::CheckpointLost, Fault::NewerRecord, Fault::DerivedDamaged];
-        for fault in alone {
+        // A member reads no logs but those it has written since it began to lead.
+        for fault in [Fault::NewerRecord, Fault::CheckpointLost] {
             profile.set(fault, 0);
         }
-        Self { count: count as usize, of_old, first_leader }
+        let asked = choices.below(Label::Brokers, 4) > 0;
+        Self { count: count as usize, of_old, first_leader, asked }
     }
 }
 
@@ -158,8 +160,7 @@ impl Plan {
         let ages_epochs = draw_aging(choices, &mut profile);
         let brokers = Brokers::draw(choices, &mut profile);
         let alone = brokers.count == 1;
-        let ages_epochs = ages_epochs && alone;
-        let grouped = choices.below(Label::Size, 3) == 2 && alone;
+        let grouped = choices.below(Label::Size, 3) == 2;
         let group = grouped.then(|| Group::draw(choices, &mut set));
         let later_group_size = group.as_ref().and_then(|group| group.later_size);
         let pipeline = group.is_some();
@@ -199,11 +200,12 @@ impl Plan {
 
     /// What is around the brokers, when they are several.
     pub(super) fn cluster(&self, config: &BrokerConfig) -> Option<Cluster> {
-        let Brokers { count, of_old, first_leader } = &self.brokers;
+        let Brokers { count, of_old, first_leader, asked } = &self.brokers;
         let internal =
             (config.offsets_topic_num_partitions, config.transaction_state_log_num_partitions);
         (*count > 1)
             .then(|| Cluster::new(*count, of_old.clone(), self.parts, internal, *first_leader))
+            .map(|cluster| cluster.asked_by_clients(*asked))
     }
 }
 

@@ -92,6 +92,7 @@ impl Group {
                 heartbeat_version: i16::from(choices.below(Label::ClientKind, 4) != 3),
                 consumer_session_ms: self.consumer_session_ms,
                 survives: member == 0,
+                script: None,
             };
             clients.push(Client::Member(Box::new(Member::new(client, plan))));
         }

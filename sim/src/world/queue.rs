@@ -20,8 +20,15 @@ pub(super) enum Happening {
     Arrive { conn: ConnId, corr: u32, version: i16, request: Box<Request> },
     /// A broker learns that a connection is closed.
     ConnClosed { conn: ConnId },
-    /// An answer reaches a client.
-    Answer { client: ClientId, conn: ConnId, corr: u32, api: &'static str, response: Box<Response> },
+    /// An answer reaches a client; `of_old` if it is of a broker that is replaced and has not heard.
+    Answer {
+        client: ClientId,
+        conn: ConnId,
+        corr: u32,
+        api: &'static str,
+        of_old: bool,
+        response: Box<Response>,
+    },
     /// A client learns that a connection is gone.
     Cut { client: ClientId, conn: ConnId },
     /// A node's timer.

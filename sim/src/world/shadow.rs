@@ -2,8 +2,10 @@
 //!
 //! At a random moment a copy of the disk loses power and a second node starts from it, beside the
 //! one that lives. What it serves goes into the history, and O12 compares it with what clients
-//! were told before: only what nobody was told of may differ.
+//! were told before: only what nobody was told of may differ. In a cluster it is a member on an
+//! empty disk that leads all partitions of the clients' topic from what is committed now.
 
+use verdict_core::cluster::ClusterInput;
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::{ConnId, Input, Lane, Output, RequestId};
 use verdict_core::node::Node;
@@ -34,6 +36,8 @@ struct Shadow {
     fault: Option<String>,
     answer: Option<Response>,
     asked: u64,
+    /// One of a cluster.
+    is_member: bool,
 }
 
 /// What a node serves of each partition that starts from this disk after a loss of power.
@@ -43,30 +47,61 @@ pub(super) fn recover(
     wall_ms: i64,
     parts: Part,
 ) -> Vec<Event> {
-    let mut shadow = Shadow {
-        node: Node::new(config.clone()),
-        disk: disk.clone(),
-        choices: Source::dull(),
-        profile: Profile::dull(),
-        now_us: 0,
-        wall_ms,
-        under_way: Vec::new(),
-        ready: false,
-        fault: None,
-        answer: None,
-        asked: 0,
-    };
+    let mut shadow = Shadow::new(Node::new(config.clone()), disk.clone(), wall_ms);
     shadow.disk.crash(&mut shadow.choices);
-    shadow.handle(Input::Start);
-    shadow.settle(|shadow| shadow.ready);
-    if !shadow.ready {
-        let reason = shadow.fault.unwrap_or_else(|| "it does not become ready".to_owned());
-        return vec![Event::Unrecovered { reason }];
+    shadow.start();
+    shadow.all(parts)
+}
+
+/// What a member on an empty disk serves that is told this.
+pub(super) fn lead(
+    config: &BrokerConfig,
+    told: Vec<ClusterInput>,
+    wall_ms: i64,
+    parts: Part,
+) -> Vec<Event> {
+    let config = BrokerConfig { node_id: 1, ..config.clone() };
+    let mut shadow = Shadow::new(Node::member(config), SimDisk::default(), wall_ms);
+    shadow.is_member = true;
+    shadow.start();
+    for input in told {
+        shadow.handle(Input::Cluster(Box::new(input)));
     }
-    (0..parts).map(|part| shadow.read(part)).collect()
+    shadow.all(parts)
 }
 
 impl Shadow {
+    fn new(node: Node, disk: SimDisk, wall_ms: i64) -> Self {
+        Self {
+            node,
+            disk,
+            choices: Source::dull(),
+            profile: Profile::dull(),
+            now_us: 0,
+            wall_ms,
+            under_way: Vec::new(),
+            ready: false,
+            fault: None,
+            answer: None,
+            asked: 0,
+            is_member: false,
+        }
+    }
+
+    fn start(&mut self) {
+        self.handle(Input::Start);
+        self.settle(|shadow| shadow.ready);
+    }
+
+    /// Reads every partition to its end.
+    fn all(mut self, parts: Part) -> Vec<Event> {
+        if !self.ready {
+            let reason = self.fault.unwrap_or_else(|| "it does not become ready".to_owned());
+            return vec![Event::Unrecovered { reason }];
+        }
+        (0..parts).map(|part| self.read(part)).collect()
+    }
+
     /// Reads a partition to its end.
     fn read(&mut self, part: Part) -> Event {
         let (mut from, mut batches) = (0, Vec::new());
@@ -81,9 +116,12 @@ impl Shadow {
                     from = listed_offset(&found).unwrap_or(from);
                     continue;
                 }
-                3 => return Event::Recovered { part, log_start: 0, batches },
+                // A member that is told of a topic has it a while later.
+                3 if !self.is_member => {
+                    return Event::Recovered { part, log_start: 0, batches };
+                }
                 _ => {
-                    self.now_us += 50_000;
+                    self.rest(50_000);
                     continue;
                 }
             }
@@ -108,6 +146,13 @@ impl Shadow {
         self.handle(Input::Request { id, conn: ConnId(1), version, client_id, request });
         self.settle(|shadow| shadow.answer.is_some());
         self.answer.take()
+    }
+
+    /// Lets so many microseconds pass.
+    fn rest(&mut self, us: u64) {
+        let until_us = self.now_us + us;
+        self.settle(|shadow| shadow.now_us >= until_us);
+        self.now_us = self.now_us.max(until_us);
     }
 
     fn now(&self) -> Now {

@@ -60,6 +60,9 @@ impl Member {
         code: i16,
         response: &Response,
     ) {
+        if (14..=16).contains(&code) {
+            self.coordinator.doubt(env, &call);
+        }
         match call.kind {
             Ask::Classic(ask) => self.told_classic(env, ask, (place, call), code, response),
             Ask::Consumer(ask) => self.told_consumer(env, ask, call.asked_us, code, response),

@@ -8,7 +8,7 @@ use verdict_core::wire::{Request, Response};
 
 use super::requests::Membership;
 use crate::clients::requests::{offset_fetch_of, text};
-use crate::clients::{SIDE_TOPIC, TOPIC};
+use crate::clients::{SIDE_TOPIC, TOPIC, metadata};
 use crate::history::Part;
 
 /// Partitions by the ids of their topics.
@@ -125,9 +125,7 @@ pub(super) fn offset_fetch(of: &Membership, part: Part) -> Request {
 
 /// Asks for the id of the topic.
 pub(super) fn topic_metadata() -> Request {
-    let topic =
-        k::metadata_request::MetadataRequestTopic { name: Some(text(TOPIC)), ..Default::default() };
-    Request::Metadata(k::MetadataRequestData { topics: Some(vec![topic]), ..Default::default() })
+    metadata(TOPIC)
 }
 
 /// The id of the topic, when it is there.

@@ -12,6 +12,7 @@ mod classic;
 mod consumer;
 mod heartbeat;
 mod requests;
+mod script;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,7 @@ use self::belong::Ask;
 use self::consumer::Beats;
 use self::requests::Membership;
 pub use self::requests::Timeouts;
+pub use self::script::Script;
 use self::work::{Job, Turn};
 use super::ProducerKind;
 use super::codes::leaves_open;
@@ -67,6 +69,8 @@ pub struct MemberPlan {
     pub request_us: u64,
     /// Once faults are over one member is to work off everything.
     pub survives: bool,
+    /// When it is there; without one it comes and goes as it is drawn.
+    pub script: Option<Script>,
 }
 
 /// How far a member is.
@@ -203,6 +207,7 @@ impl Member {
     pub(super) fn heal(&mut self, env: &mut Env) {
         self.asleep_until_us = self.asleep_until_us.min(env.now_us);
         self.healed = true;
+        self.plan.script = None;
         if self.plan.survives {
             self.lives = 0;
             // A Join of old names no member: asked again, it takes one more seat (KIP-394).
@@ -234,7 +239,7 @@ impl Member {
         if let Some(call) = self.work.wake(env) {
             self.gave_up(env, &call);
         }
-        if self.done || env.now_us < self.asleep_until_us {
+        if self.done || env.now_us < self.asleep_until_us || self.follow_script(env) {
             return;
         }
         self.belong(env);

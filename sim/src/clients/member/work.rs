@@ -187,6 +187,11 @@ impl Member {
             (Job::Init, code) if react(Asked::InitProducerId, code) == Reaction::Fatal => {
                 return self.die(env);
             }
+            // Of a coordinator that is replaced and has not heard of it: an offset as of then. The
+            // Java client asks whom it joined; ours asks again until it is told what is so.
+            (Job::Committed(..), NONE) if env.is_answered_by_old() => {
+                return self.work.retry(env, place, call);
+            }
             (_, NONE) => {}
             // It is no member, or not in that epoch: its next heartbeat will tell.
             (Job::Committed(..), UNKNOWN_MEMBER_ID | STALE_MEMBER_EPOCH) => {

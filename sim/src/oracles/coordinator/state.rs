@@ -66,6 +66,27 @@ pub(super) struct State {
     pub(super) inits_done: usize,
 }
 
+/// The levels that transaction.version may have had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Levels {
+    zero: bool,
+    one: bool,
+    two: bool,
+}
+
+impl Levels {
+    /// These; any where none is said.
+    pub(super) fn of(said: impl Iterator<Item = i16>) -> Self {
+        let said: Vec<i16> = said.collect();
+        let may_be = |level| said.is_empty() || said.contains(&level);
+        Self { zero: may_be(0), one: may_be(1), two: may_be(2) }
+    }
+
+    const fn only_two(self) -> bool {
+        !self.zero && !self.one
+    }
+}
+
 /// What is answered: the error code, and where it is told the producer id and epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
@@ -149,16 +170,28 @@ impl State {
         Some(next)
     }
 
+    /// With the epoch moved, if the transaction is over and this is the producer id.
+    pub(super) fn aged(mut self, pid: i64, epoch: i16) -> Option<Self> {
+        let is_over = matches!(self.phase, Phase::Empty | Phase::Complete(_));
+        let is_it = is_over && (self.pid == pid || self.pid == UNTOLD_PID);
+        (self.pid, self.epoch) = (pid, epoch);
+        is_it.then_some(self)
+    }
+
     /// The coordinator aborts the open transaction on its own account. With transaction.version 2
     /// the producer id is replaced at the end of its epochs, below it is not.
-    pub(super) fn fenced(&self) -> Vec<Self> {
+    pub(super) fn fenced(&self, levels: Levels) -> Vec<Self> {
         let mut next = self.step(Phase::Prepared(false));
         next.epoch = self.epoch.saturating_add(1);
         next.last_epoch = self.epoch;
         next.ended_by = EndedBy::Coordinator;
         next.next_pid = NO_PID;
-        let mut all = vec![next.clone()];
-        if self.epoch >= EXHAUSTED {
+        let exhausted = self.epoch >= EXHAUSTED;
+        let mut all = Vec::with_capacity(1);
+        if !exhausted || !levels.only_two() {
+            all.push(next.clone());
+        }
+        if exhausted && levels.two {
             next.next_pid = UNTOLD_PID;
             all.push(next);
         }
@@ -167,15 +200,15 @@ impl State {
 
     /// Everything that may come of a request. `pending` says that another transition may be under
     /// way, which most requests are not to meet.
-    pub(super) fn outcomes(&self, asking: &Asking, pending: bool) -> Outcomes {
+    pub(super) fn outcomes(&self, asking: &Asking, pending: bool, levels: Levels) -> Outcomes {
         let mut all = match &asking.ask {
-            TxnAsk::Init { .. } => self.init(asking),
+            TxnAsk::Init { .. } => self.init(asking, levels),
             TxnAsk::AddPartitions { parts } => {
                 self.add(asking, parts.iter().map(|&part| Target::Part(part)))
             }
             &TxnAsk::AddOffsets { group } => self.add(asking, [Target::Group(group)]),
             &TxnAsk::End { commit, bumps: false } => self.end_classic(asking, commit),
-            &TxnAsk::End { commit, bumps: true } => self.end_bumped(asking, commit),
+            &TxnAsk::End { commit, bumps: true } => self.end_bumped(asking, commit, levels),
             TxnAsk::Produce { .. } | TxnAsk::CommitOffsets { .. } => self.verify(asking),
         };
         let meets_pending = match asking.ask {
@@ -190,7 +223,7 @@ impl State {
     }
 
     /// Spec 3.3.
-    fn init(&self, asking: &Asking) -> Outcomes {
+    fn init(&self, asking: &Asking, levels: Levels) -> Outcomes {
         let expected = (asking.pid >= 0).then_some((asking.pid, asking.epoch));
         if self.phase == Phase::Unknown {
             let next = Self { phase: Phase::Empty, pid: UNTOLD_PID, epoch: 0, ..self.clone() };
@@ -204,15 +237,15 @@ impl State {
         match self.phase {
             Phase::Prepared(_) => refuse(CONCURRENT_TRANSACTIONS),
             Phase::Ongoing => {
-                let fenced = self.fenced().into_iter();
+                let fenced = self.fenced(levels).into_iter();
                 fenced.map(|next| (Some(next), refused(CONCURRENT_TRANSACTIONS))).collect()
             }
-            _ => self.renewed(expected.map(|(_, epoch)| epoch)),
+            _ => self.renewed(expected.map(|(_, epoch)| epoch), levels),
         }
     }
 
     /// An id without an open transaction is given to a producer.
-    fn renewed(&self, expected: Option<i16>) -> Outcomes {
+    fn renewed(&self, expected: Option<i16>, levels: Levels) -> Outcomes {
         let given = |pid, epoch, last_epoch| {
             let next = Self { pid, epoch, last_epoch, held: Few::new(), ..self.step(Phase::Empty) };
             (Some(next), Reply { code: OK, pid, epoch })
@@ -231,7 +264,11 @@ impl State {
                 let previous_pid = self.previous_pid;
                 let (again, reply) = given(self.pid, self.epoch, epoch);
                 let again = again.map(|state| Self { previous_pid, ..state });
-                vec![(again, reply), (None, refused(PRODUCER_FENCED))]
+                let mut all = vec![(again, reply)];
+                if levels.zero {
+                    all.push((None, refused(PRODUCER_FENCED)));
+                }
+                all
             }
             Some(_) => refuse(PRODUCER_FENCED),
         }
@@ -274,7 +311,7 @@ impl State {
     }
 
     /// Spec 4.4.2.
-    fn end_bumped(&self, asking: &Asking, commit: bool) -> Outcomes {
+    fn end_bumped(&self, asking: &Asking, commit: bool, levels: Levels) -> Outcomes {
         let overflowed =
             self.previous_pid == asking.pid && asking.epoch == EXHAUSTED && self.epoch == 0;
         if self.phase == Phase::Unknown || (self.pid != asking.pid && !overflowed) {
@@ -284,8 +321,8 @@ impl State {
         let raised = i32::from(self.epoch) == i32::from(asking.epoch) + 1;
         let repeats = (raised && self.ended_by != EndedBy::Classic) || overflowed;
         let mut all = match self.phase {
-            Phase::Ongoing if same => self.ends(commit),
-            Phase::Empty | Phase::Complete(_) if same && !commit => self.ends(false),
+            Phase::Ongoing if same => self.ends(commit, levels),
+            Phase::Empty | Phase::Complete(_) if same && !commit => self.ends(false, levels),
             Phase::Complete(done) if repeats && done == commit => {
                 vec![(None, Reply { code: OK, pid: self.pid, epoch: self.epoch })]
             }
@@ -297,14 +334,21 @@ impl State {
         };
         let by_itself = self.ended_by == EndedBy::Coordinator;
         if by_itself && repeats && matches!(self.phase, Phase::Prepared(_) | Phase::Complete(_)) {
-            // Below transaction.version 2 it is no repeat, and who gave up is forgotten at a restart.
-            all.extend(refuse(PRODUCER_FENCED));
+            if !levels.only_two() {
+                // It is no repeat there, and who gave up is forgotten at a restart.
+                all.extend(refuse(PRODUCER_FENCED));
+            } else if commit && raised {
+                all = refuse(PRODUCER_FENCED);
+            }
         }
         all
     }
 
     /// An EndTxn v5 that is carried out.
-    fn ends(&self, commit: bool) -> Outcomes {
+    fn ends(&self, commit: bool, levels: Levels) -> Outcomes {
+        if !levels.two {
+            return Vec::new();
+        }
         if self.epoch == i16::MAX && commit {
             return refuse(UNKNOWN_SERVER_ERROR);
         }

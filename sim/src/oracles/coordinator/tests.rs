@@ -35,7 +35,8 @@ enum Line {
     /// So many ms pass.
     Wait(u64),
     Jump,
-    Moved,
+    /// The epoch is another one from here on.
+    Moved((i64, i16)),
     Crash,
 }
 use Line::{Ask, Crash, Jump, Lost, Moved, Other, Wait};
@@ -65,7 +66,11 @@ fn history(lines: &[Line]) -> History {
                 history.push(at_us, client, asked);
                 at_us += 1_000;
                 if let Ask(_, _, code, (pid, epoch)) | Other(_, _, code, (pid, epoch)) = *line {
-                    history.push(at_us, client, Event::TxnAnswered { request, code, pid, epoch });
+                    history.push(
+                        at_us,
+                        client,
+                        Event::TxnAnswered { request, code, pid, epoch, of_old: false },
+                    );
                 } else {
                     conn += 1;
                 }
@@ -73,7 +78,9 @@ fn history(lines: &[Line]) -> History {
             Wait(ms) => at_us += ms * 1_000,
             Jump => history.push(at_us, 0, Event::ClockJumped),
             Crash => history.push(at_us, 0, Event::Crashed),
-            Moved => history.push(at_us, 0, Event::EpochsMoved),
+            Moved((pid, epoch)) => {
+                history.push(at_us, 0, Event::EpochMoved { id: 1, pid, epoch });
+            }
         }
     }
     history
@@ -148,7 +155,10 @@ fn what_a_coordinator_may_answer_is_explained() {
             "a bump repeated after a restart",
             vec![Ask(INIT, NOBODY, 0, A0), Lost(INIT, A0), told(INIT, A0, 90)],
         ),
-        ("epochs were moved", vec![Ask(INIT, NOBODY, 0, A0), Moved, Ask(INIT, NOBODY, 0, (9, 0))]),
+        (
+            "epochs were moved",
+            vec![Ask(INIT, NOBODY, 0, A0), Moved((7, 32_766)), Ask(INIT, NOBODY, 0, (9, 0))],
+        ),
     ];
     for (what, lines) in table {
         assert!(explained(&lines), "{what}: {:?}", judge(&history(&lines)));
@@ -222,4 +232,54 @@ fn what_no_coordinator_answers_is_not_explained() {
     for (what, lines) in table {
         assert!(!explained(&lines), "{what}");
     }
+}
+
+/// The answer to the last request is one of a coordinator that was replaced.
+fn of_old(mut history: History) -> History {
+    let answers = history.entries.iter_mut().rev();
+    for entry in answers {
+        if let Event::TxnAnswered { of_old, .. } = &mut entry.event {
+            *of_old = true;
+            break;
+        }
+    }
+    history
+}
+
+#[test]
+fn a_coordinator_that_was_replaced_answers_as_of_then_and_binds_nobody() {
+    // It knows nothing of the owner that the next coordinator was asked by.
+    let lines = after(begun(), [Ask(INIT, NOBODY, 51, NOBODY), told(add(), A0, 0)]);
+    assert!(!explained(&lines));
+    assert!(judge(&of_old(history(&lines))).is_empty());
+    // But what it says that it has written was written.
+    let lines = after(begun(), [told(COMMIT, A0, 0), Ask(INIT, NOBODY, 0, (9, 0))]);
+    assert!(!judge(&of_old(history(&lines))).is_empty());
+}
+
+#[test]
+fn epochs_that_were_moved_are_known() {
+    let ended = after(begun(), [told(COMMIT, A0, 0)]);
+    let moved = after(ended, [Moved((7, 32_764))]);
+    assert!(explained(&after(moved.clone(), [Ask(INIT, NOBODY, 0, (7, 32_765))])));
+    assert!(!explained(&after(moved.clone(), [Ask(INIT, NOBODY, 0, A1)])));
+    assert!(explained(&after(moved.clone(), [told(add(), A0, 90)])));
+    assert!(!explained(&after(moved, [told(add(), A0, 0)])));
+}
+
+#[test]
+fn the_level_of_transaction_version_tells_what_may_be_answered() {
+    let exhausted = || after(begun(), [told(COMMIT, A0, 0), Moved((7, 32_766))]);
+    let begun_again = after(exhausted(), [told(add(), (7, 32_766), 0)]);
+    let fenced = after(begun_again, [Ask(INIT, NOBODY, 51, NOBODY), Wait(100)]);
+    let kept = after(fenced.clone(), [Ask(INIT, (7, 32_767), 0, (9, 1))]);
+    let below = |level| {
+        let mut history = history(&kept);
+        let said = Event::Level { level };
+        history.entries.insert(0, crate::history::Entry { at_us: 0, client: 0, event: said });
+        judge(&history).is_empty()
+    };
+    // Only at level 2 is there another producer id, at epoch 0, when the transaction is over.
+    assert!(below(2));
+    assert!(!below(1));
 }

@@ -173,10 +173,10 @@ labels! {
     ConfirmFate: Detail = "cluster.confirm.fate",
     /// Which files of a failed sync of many were synced.
     PartialSync: Detail = "disk.sync.partial",
-    /// Whom a client asks who leads.
-    Asked: Workload = "cluster.asked",
     /// How large the world is, and how much harder faults strike in a smaller one.
     WorldSize: Config = "config.world.size",
+    /// Whom a client asks who leads.
+    Asked: Workload = "cluster.asked",
 }
 
 impl Label {

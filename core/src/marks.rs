@@ -178,6 +178,13 @@ marks! {
     /// Without a checkpoint a log had a hole or damage before its last batch, and the journal had
     /// all from there on.
     RecoveryHoleRefilled = "store.recovery.hole_refilled",
+    /// The copy of the checkpoint counted: the file itself was damaged, or older.
+    RecoveryCheckpointCopy = "store.recovery.checkpoint_copy",
+    /// Without a checkpoint a log had no segment: it begins and ends where its own file says.
+    RecoveryStartFromFile = "store.recovery.start_from_file",
+    /// Without a checkpoint the journal's files did not follow each other: the older one was passed
+    /// over.
+    RecoveryOlderTurnsCovered = "store.recovery.older_turns_covered",
     /// Durable bytes are damaged: the log, or the node, is not served.
     RecoveryDamageFound = "store.recovery.damage_found",
     /// A read of a segment file went on with what was not written to it yet.
@@ -190,6 +197,8 @@ marks! {
     NamesakeDeleted = "store.namesake_deleted",
     /// A log's segments began to be cleaned.
     CleaningBegun = "store.cleaning.begun",
+    /// Cleaning took a marker's record and left its batch, for its producer's epoch.
+    CleanedMarkerStays = "store.cleaning.marker_emptied",
     /// Cleaned segments were taken into use.
     CleaningInstalled = "store.cleaning.installed",
     /// Cleaned segments have their names for good.

@@ -9,6 +9,7 @@
 //! * [`scenario`]: situations with the faults pinned to named points.
 //! * [`explore`]: many seeds on many threads; [`nightly`]: for hours.
 //! * [`record`] and [`shrink`]: a finding as a file, and made small.
+//! * [`out`]: standard output, whose reader may stop reading.
 //! * [`canary`]: worlds that have to be found at fault.
 
 pub mod canary;
@@ -20,6 +21,7 @@ pub mod history;
 pub mod marks;
 pub mod nightly;
 pub mod oracles;
+pub mod out;
 pub mod record;
 pub mod report;
 pub mod save;

@@ -1,5 +1,6 @@
 //! `verdict-sim`: explores seeds, runs one, replays scenarios, compares hashes.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,14 +10,16 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
 use verdict_sim::explore::{
-    Exploration, Failure, Summary, explore, explore_until, history_of, run_seed,
+    Exploration, Failure, Run, Summary, explore, explore_until, history_of, run_seed,
 };
 use verdict_sim::history::History;
 use verdict_sim::nightly::{Nightly, worst};
 use verdict_sim::oracles::judge;
+use verdict_sim::out;
 use verdict_sim::record::RecordedRun;
 use verdict_sim::report::{averages, resident_mb, speed};
 use verdict_sim::save::{commit, save_seed, save_shrunk, shrunk_name};
+use verdict_sim::say;
 use verdict_sim::scenario::Scenario;
 use verdict_sim::trace::{Detail, Trace};
 use verdict_sim::world::{Seed, Size};
@@ -51,6 +54,9 @@ enum Command {
         /// Only worlds of this size: small, medium or large.
         #[arg(long, value_parser = size_of)]
         size: Option<Size>,
+        /// Only seeds whose world has several brokers, one in eight.
+        #[arg(long)]
+        clusters: bool,
         /// Stop after so many failing seeds.
         #[arg(long, default_value_t = 10)]
         failures: usize,
@@ -60,6 +66,9 @@ enum Command {
         /// Writes every failing seed into this folder, as `seed-N.toml`.
         #[arg(long)]
         save: Option<PathBuf>,
+        /// Names the seeds that hit this coverage mark.
+        #[arg(long, value_parser = mark_of)]
+        reaches: Option<Mark>,
     },
     /// Runs one seed.
     Run {
@@ -163,6 +172,10 @@ fn size_of(name: &str) -> Result<Size, String> {
     Size::from_name(name).ok_or_else(|| format!("\"{name}\" is no size of a world"))
 }
 
+fn mark_of(name: &str) -> Result<Mark, String> {
+    Mark::from_name(name).ok_or_else(|| format!("\"{name}\" is no coverage mark"))
+}
+
 fn trace_of(wanted: Option<TraceOf>) -> Trace {
     match wanted {
         None => Trace::quiet(),
@@ -191,10 +204,21 @@ fn main() -> ExitCode {
     // Panics are caught per seed and reported with it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     match Cli::parse().command {
-        Command::Explore { seeds, jobs, from, size, failures, check_every, save } => {
+        Command::Explore {
+            seeds,
+            jobs,
+            from,
+            size,
+            clusters,
+            failures,
+            check_every,
+            save,
+            reaches,
+        } => {
             let most_failures = failures.max(1);
-            let plan = Exploration { from, size, seeds, jobs, check_every, most_failures };
-            explore_and_report(plan, save.as_deref())
+            let plan =
+                Exploration { from, size, clusters, seeds, jobs, check_every, most_failures };
+            explore_and_report(plan, save.as_deref(), reaches)
         }
         Command::Run { seed, size, trace } => run_one(Seed { number: seed, size }, trace),
         Command::History { seed, size } => print_history(Seed { number: seed, size }),
@@ -219,10 +243,9 @@ fn main() -> ExitCode {
         }
         Command::Canary { save } => run_canary(save.as_deref()),
         Command::Hash { seeds, jobs, from } => {
-            let (check_every, most_failures) = (0, usize::MAX);
-            let plan = Exploration { from, size: None, seeds, jobs, check_every, most_failures };
+            let plan = Exploration { from, seeds, jobs, ..Exploration::default() };
             let summary = explore(plan, |_, _| {});
-            println!("{:016x} over {} seeds from {from}", summary.hash, summary.seeds);
+            say!("{:016x} over {} seeds from {from}", summary.hash, summary.seeds);
             ExitCode::SUCCESS
         }
     }
@@ -235,41 +258,50 @@ fn timed<T>(act: impl FnOnce() -> T) -> (T, Duration) {
     (result, began.elapsed())
 }
 
-fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
+fn explore_and_report(plan: Exploration, save: Option<&Path>, reaches: Option<Mark>) -> ExitCode {
     let commit = commit();
-    println!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
+    say!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
     let stop = stop_flag();
     let failing = |number: u64, failure: &Failure| {
         let seed = Seed { number, size: plan.size };
-        println!("seed {number}: {failure}");
-        println!("  verdict-sim run {seed} --trace");
-        match save.map(|folder| save_seed(folder, seed, &commit)) {
-            Some(Ok(path)) => println!("  verdict-sim shrink {}", path.display()),
-            Some(Err(error)) => println!("  not saved: {error}"),
+        // Nobody may read any more: it is saved before it is said.
+        let saved = save.map(|folder| save_seed(folder, seed, &commit));
+        out::found(failure.exit_code());
+        say!("seed {number}: {failure}");
+        say!("  verdict-sim run {seed} --trace");
+        match saved {
+            Some(Ok(path)) => say!("  verdict-sim shrink {}", path.display()),
+            Some(Err(error)) => say!("  not saved: {error}"),
             None => {}
         }
     };
-    let (summary, took) = timed(|| explore_until(plan, &stop, failing, |_| {}));
+    let reached = |_: &Summary, number: u64, run: &Run| {
+        let count = |mark: Mark| run.marks.get(mark as usize).copied().unwrap_or(0);
+        if let Some(mark) = reaches.filter(|&mark| count(mark) > 0) {
+            say!("seed {number} hits {} {} times", mark.name(), count(mark));
+        }
+    };
+    let (summary, took) = timed(|| explore_until(plan, &stop, failing, reached));
     report(&summary, took, plan.jobs);
     ExitCode::from(worst(summary.failures.iter().map(|(_, failure)| failure.exit_code())))
 }
 
 fn report(summary: &Summary, took: Duration, jobs: usize) {
-    println!("marks:");
+    say!("marks:");
     for (mark, count) in Mark::ALL.iter().zip(&summary.marks) {
-        println!("  {count:>12} {}", mark.name());
+        say!("  {count:>12} {}", mark.name());
     }
     let missed: Vec<&str> = summary.marks_missed().map(Mark::name).collect();
     if !missed.is_empty() {
-        println!("NEVER HIT ({}): {}", missed.len(), missed.join(" "));
+        say!("NEVER HIT ({}): {}", missed.len(), missed.join(" "));
     }
-    println!("{}", speed(summary, took, jobs));
-    println!("{}", averages(summary));
+    say!("{}", speed(summary, took, jobs));
+    say!("{}", averages(summary));
     if let Some(mb) = resident_mb() {
-        println!("{mb} MB resident");
+        say!("{mb} MB resident");
     }
-    println!("hash {:016x}", summary.hash);
-    println!("{} failing seeds", summary.failures.len());
+    say!("hash {:016x}", summary.hash);
+    say!("{} failing seeds", summary.failures.len());
 }
 
 /// The recorded run of a file: its choices, or those of the seed it names.
@@ -283,12 +315,12 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
     let scenario = match Scenario::load(file) {
         Ok(scenario) => scenario,
         Err(error) => {
-            println!("{}: {error}", file.display());
+            say!("{}: {error}", file.display());
             return ExitCode::from(127);
         }
     };
     let Some(recorded) = recorded_of(&scenario) else {
-        println!("{}: neither a recorded run nor a saved seed", file.display());
+        say!("{}: neither a recorded run nor a saved seed", file.display());
         return ExitCode::from(127);
     };
     let target = to.unwrap_or_else(|| shrunk_name(file));
@@ -297,7 +329,7 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
     });
     match result {
         Ok(Some((shrunk, failure))) => {
-            println!(
+            say!(
                 "{} steps, shrunk to {} in {} runs and {:.1} s{}",
                 recorded.steps(),
                 shrunk.run.steps(),
@@ -305,16 +337,16 @@ fn shrink_file(file: &Path, limit: Duration, to: Option<PathBuf>) -> ExitCode {
                 took.as_secs_f64(),
                 if shrunk.finished { "" } else { " (the time was up)" }
             );
-            println!("{failure}");
-            println!("  verdict-sim replay {} --trace", target.display());
+            say!("{failure}");
+            say!("  verdict-sim replay {} --trace", target.display());
             ExitCode::SUCCESS
         }
         Ok(None) => {
-            println!("{}: finds nothing, so there is nothing to shrink", file.display());
+            say!("{}: finds nothing, so there is nothing to shrink", file.display());
             ExitCode::from(1)
         }
         Err(error) => {
-            println!("{}: {error}", target.display());
+            say!("{}: {error}", target.display());
             ExitCode::from(127)
         }
     }
@@ -324,6 +356,7 @@ fn print_history(seed: Seed) -> ExitCode {
     match history_of(seed) {
         Ok(history) => match history.write_json_lines(&mut std::io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("the history could not be written: {error}");
                 ExitCode::FAILURE
@@ -340,18 +373,18 @@ fn run_canary(save: Option<&Path>) -> ExitCode {
     let (recorded, run) = match verdict_sim::canary::ring() {
         Ok(found) => found,
         Err(silent) => {
-            println!("CANARY: {silent}");
+            say!("CANARY: {silent}");
             return ExitCode::from(1);
         }
     };
     let Some(failure) = &run.failure else { return ExitCode::from(1) };
-    println!("found, as it has to be: {failure}");
+    say!("found, as it has to be: {failure}");
     let text = save.map(|path| {
         let text = recorded.to_file(None, &run, failure, &commit());
         text.map_err(std::io::Error::other).and_then(|text| std::fs::write(path, text))
     });
     if let Some(Err(error)) = text {
-        println!("not saved: {error}");
+        say!("not saved: {error}");
         return ExitCode::from(1);
     }
     ExitCode::SUCCESS
@@ -369,8 +402,10 @@ fn judge_file(file: &Path) -> ExitCode {
         }
         Ok(history) => {
             let found = judge(&history);
-            found.iter().for_each(|violation| println!("{violation}"));
-            println!("{} events, {} findings", history.entries.len(), found.len());
+            let failure = (!found.is_empty()).then(|| Failure::Violations(found.clone()));
+            out::found(failure.map_or(0, |failure| failure.exit_code()));
+            found.iter().for_each(|violation| say!("{violation}"));
+            say!("{} events, {} findings", history.entries.len(), found.len());
             if found.is_empty() {
                 ExitCode::SUCCESS
             } else {
@@ -381,9 +416,9 @@ fn judge_file(file: &Path) -> ExitCode {
 }
 
 fn run_one(seed: Seed, trace: Option<TraceOf>) -> ExitCode {
-    println!("{seed}");
+    say!("{seed}");
     let run = run_seed(seed, trace_of(trace));
-    println!(
+    say!(
         "hash {:016x}, {} inputs, {} operations, {} lives, {:.3} simulated s",
         run.hash,
         run.inputs,
@@ -393,11 +428,12 @@ fn run_one(seed: Seed, trace: Option<TraceOf>) -> ExitCode {
     );
     let hit = Mark::ALL.iter().zip(&run.marks).filter(|&(_, &count)| count > 0);
     for (mark, count) in hit {
-        println!("  {count:>8} {}", mark.name());
+        say!("  {count:>8} {}", mark.name());
     }
     match run.failure {
         Some(failure) => {
-            println!("{failure}");
+            out::found(failure.exit_code());
+            say!("{failure}");
             ExitCode::from(failure.exit_code())
         }
         None => ExitCode::SUCCESS,
@@ -410,19 +446,20 @@ fn replay(files: &[PathBuf], trace: Option<TraceOf>) -> ExitCode {
         let scenario = match Scenario::load(path) {
             Ok(scenario) => scenario,
             Err(error) => {
-                println!("{}: {error}", path.display());
+                say!("{}: {error}", path.display());
                 code = ExitCode::from(127);
                 continue;
             }
         };
-        println!("{}: {}", path.display(), scenario.title);
+        say!("{}: {}", path.display(), scenario.title);
         let run = scenario.run(trace_of(trace));
         for difference in scenario.differences(&commit(), &run) {
-            println!("  note: {difference}");
+            say!("  note: {difference}");
         }
         if let Some(complaint) = scenario.complaint(&run) {
-            println!("  FAILED {complaint}");
             let failed = run.failure.as_ref().map_or(129, Failure::exit_code);
+            out::found(failed);
+            say!("  FAILED {complaint}");
             code = ExitCode::from(failed);
         }
     }

@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use crate::canary;
 use crate::explore::{Exploration, Failure, Summary, explore, explore_until};
+use crate::out;
 use crate::record::RecordedRun;
 use crate::report::{SEEDS_TO_HIT, averages, marks_due, progress, speed};
 use crate::save::{commit, save_seed, save_shrunk, shrunk_name};
+use crate::say;
 
 /// What to do at night.
 #[derive(Clone, Debug)]
@@ -62,33 +64,36 @@ impl Nightly {
         let mut complaints = Vec::new();
         match canary::ring() {
             Err(silent) => complaints.push(format!("CANARY: {silent}")),
-            Ok(_) => println!("canary: found, as it has to be"),
+            Ok(_) => say!("canary: found, as it has to be"),
         }
         let commit = commit();
         let said = Mutex::new(Instant::now());
         let plan = Exploration {
             from: self.from,
-            size: None,
             seeds: u64::MAX,
             jobs: self.jobs,
             check_every: 100,
             most_failures: 50,
+            ..Exploration::default()
         };
         let failing = |seed: u64, failure: &Failure| {
-            println!("seed {seed}: {failure}");
-            match save_seed(&self.save, seed.into(), &commit) {
-                Ok(path) => println!("  saved: {}", path.display()),
-                Err(error) => println!("  not saved: {error}"),
+            // Nobody may read any more: it is saved before it is said.
+            let saved = save_seed(&self.save, seed.into(), &commit);
+            out::found(failure.exit_code());
+            say!("seed {seed}: {failure}");
+            match saved {
+                Ok(path) => say!("  saved: {}", path.display()),
+                Err(error) => say!("  not saved: {error}"),
             }
         };
-        let summary = explore_until(plan, stop, failing, |summary| {
+        let summary = explore_until(plan, stop, failing, |summary, _, _| {
             if began.elapsed() >= self.time {
                 stop.store(true, Ordering::Relaxed);
             }
             let mut said = said.lock().expect("no thread panics while it prints");
             if said.elapsed() >= self.every {
                 *said = Instant::now();
-                println!("{}", progress(summary, began.elapsed(), self.jobs));
+                say!("{}", progress(summary, began.elapsed(), self.jobs));
             }
         });
         let took = began.elapsed();
@@ -112,7 +117,7 @@ impl Nightly {
         if codes.is_empty() && !complaints.is_empty() {
             codes.push(1);
         }
-        println!("{}", self.screen(&summary, &complaints, second.is_ok(), took));
+        say!("{}", self.screen(&summary, &complaints, second.is_ok(), took));
         Night { summary, complaints, exit_code: worst(codes.into_iter()) }
     }
 
@@ -127,14 +132,14 @@ impl Nightly {
             let (recorded, _) = RecordedRun::of_seed(*seed);
             let target = shrunk_name(&self.save.join(format!("seed-{seed}.toml")));
             match save_shrunk(&target, &recorded, Some(*seed), commit, self.shrink) {
-                Ok(Some((shrunk, _))) => println!(
+                Ok(Some((shrunk, _))) => say!(
                     "seed {seed}: {} steps, shrunk to {}: {}",
                     recorded.steps(),
                     shrunk.run.steps(),
                     target.display()
                 ),
-                Ok(None) => println!("seed {seed}: fails no more when it is run again"),
-                Err(error) => println!("seed {seed}: not saved: {error}"),
+                Ok(None) => say!("seed {seed}: fails no more when it is run again"),
+                Err(error) => say!("seed {seed}: not saved: {error}"),
             }
         }
     }
@@ -142,14 +147,8 @@ impl Nightly {
     /// Asks another process for the hash of a sample. An error says that there is none, or that it
     /// does not agree.
     fn second_process(&self) -> Result<(), String> {
-        let plan = Exploration {
-            from: self.from,
-            size: None,
-            seeds: self.sample,
-            jobs: self.jobs,
-            check_every: 0,
-            most_failures: usize::MAX,
-        };
+        let (from, seeds, jobs) = (self.from, self.sample, self.jobs);
+        let plan = Exploration { from, seeds, jobs, ..Exploration::default() };
         let here = format!("{:016x}", explore(plan, |_, _| {}).hash);
         let output = std::env::current_exe().and_then(|program| {
             Command::new(program)

@@ -136,7 +136,7 @@ impl Trace {
     fn put(&mut self, now_us: u64, who: &str, text: &str) {
         let line = format!("{:>6}.{:06} {who:<6} {text}", now_us / 1_000_000, now_us % 1_000_000);
         if self.print {
-            println!("{line}");
+            crate::say!("{line}");
         }
         if let Some(lines) = &mut self.lines {
             lines.push(line);

@@ -1,6 +1,6 @@
 //! One seed is one run: twice in a process, on another thread, and in another process.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use verdict_sim::explore::{Exploration, explore, run_seed};
 use verdict_sim::trace::Trace;
@@ -8,14 +8,7 @@ use verdict_sim::trace::Trace;
 const SEEDS: u64 = 20;
 
 fn plan(jobs: usize) -> Exploration {
-    Exploration {
-        from: 0,
-        size: None,
-        seeds: SEEDS,
-        jobs,
-        check_every: 0,
-        most_failures: usize::MAX,
-    }
+    Exploration { seeds: SEEDS, jobs, ..Exploration::default() }
 }
 
 #[test]
@@ -49,4 +42,18 @@ fn two_processes_agree() {
         String::from_utf8(output.stdout).expect("a hash is text")
     };
     assert_eq!(hash(), hash());
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut explores = Command::new(env!("CARGO_BIN_EXE_verdict-sim"))
+        .args(["explore", "--seeds", "5", "--jobs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the simulator runs");
+    drop(explores.stdout.take());
+    let output = explores.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{:?}", output.status);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

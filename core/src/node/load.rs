@@ -110,6 +110,10 @@ impl Node {
                 self.txn.set_transaction_version(level);
                 // Logs take their settings as they are opened.
                 self.take_dynamic_configs();
+                let groups: Vec<_> = self.meta.groups_with_configs().cloned().collect();
+                for group in groups {
+                    self.group_config_changed(&group);
+                }
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {

@@ -51,6 +51,8 @@ pub struct Partition {
     leader_epoch: i32,
     leader_epochs: LeaderEpochs,
     log_start: Offset,
+    /// Up to where the log is gone for good; behind `log_start` while members are still to agree.
+    deleted_to: Offset,
     log_end: Offset,
     high_watermark: Offset,
     producers: BTreeMap<ProducerId, ProducerEntry>,
@@ -79,6 +81,7 @@ impl Partition {
             leader_epoch,
             leader_epochs,
             log_start: 0,
+            deleted_to: 0,
             log_end: 0,
             high_watermark: 0,
             producers: BTreeMap::new(),
@@ -160,7 +163,7 @@ impl Partition {
     #[must_use]
     pub fn last_stable_offset(&self) -> Offset {
         match self.transactions.first_unstable() {
-            Some(first) => first.max(self.log_start).min(self.high_watermark),
+            Some(first) => first.max(self.deleted_to).min(self.high_watermark),
             None => self.high_watermark,
         }
     }

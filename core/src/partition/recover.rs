@@ -48,6 +48,7 @@ impl Partition {
             leader_epoch,
             leader_epochs: LeaderEpochs::default(),
             log_start: log.log_start,
+            deleted_to: log.log_start,
             log_end: log.log_end,
             high_watermark: log.log_end,
             producers: BTreeMap::new(),
@@ -115,6 +116,14 @@ impl Partition {
     /// retention). Producers stay; an open transaction whose first record goes stays open
     /// (spec 2.6, 8.8).
     pub fn delete_records_to(&mut self, offset: Offset) {
+        self.begin_at(offset);
+        self.deleted_to = self.deleted_to.max(offset.min(self.high_watermark));
+    }
+
+    /// Refuses reads from below `offset`, as [`Partition::delete_records_to`] does, but what is
+    /// told to everybody stays: another leader may begin where this one did until now, and the last
+    /// stable offset must not go back.
+    pub fn begin_at(&mut self, offset: Offset) {
         let offset = offset.min(self.high_watermark);
         if offset <= self.log_start {
             return;

@@ -5,8 +5,8 @@
 //!    described as it is at that moment, what it lacks is written to its files. Nothing is synced.
 //! 3. One sync makes all of it durable, the folders too. When there is very much, a sync after each
 //!    `sync_files_max` files goes before: what waits for the device meanwhile waits less long.
-//! 4. The checkpoint file is written beside the old one, synced, renamed, its folder synced. Only
-//!    then are journal files used again.
+//! 4. The checkpoint file is written beside the old one, synced, renamed, its folder synced; and a
+//!    copy of it, for the day on which one of them rots. Only then are journal files used again.
 //!
 //! A log that is described later than the turn of step 1 holds more than that turn: replaying the
 //! journal passes over what a log has already. So nothing in here looks at all logs in one go, and
@@ -256,7 +256,7 @@ impl Store {
             (Err(FileError::NotFound), _) if gone => {}
             (Err(error), _) => self.checkpoint_failed(now, part, *error),
             (Ok(_), Stage::Sync(file)) => {
-                checkpoint.stage = Stage::Root(root_ops(core::mem::take(file)));
+                checkpoint.stage = Stage::Root(root_ops(file));
             }
             (Ok(_), Stage::Root(queue)) if queue.is_empty() => self.checkpoint_durable(now),
             (Ok(_), _) => {}
@@ -270,10 +270,11 @@ impl Store {
         // be synced the system does not say what failed, so the worse is assumed.
         let synced = match &checkpoint.stage {
             Stage::Logs | Stage::Sync(_) | Stage::Tidy(_) => part == Part::Sync,
-            // Removal, write with sync, rename, sync of the folder: by what is left to do.
+            // Removal and write with sync twice, two renames, sync of the folder: by what is left
+            // to do. Once one has its name another try may not write over what it speaks of.
             Stage::Root(queue) => match queue.len() {
-                2 => error != FileError::NoSpace,
-                left => left == 0,
+                5 | 3 => error != FileError::NoSpace,
+                left => left <= 1,
             },
         };
         if synced {
@@ -360,16 +361,19 @@ pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileO
     ops.push_back(FileOp::Rename { source, target: path });
 }
 
-/// Makes the checkpoint file durable.
-fn root_ops(file: Bytes) -> VecDeque<FileOp> {
-    let target = FilePath::from(files::CHECKPOINT);
-    let source = FilePath::from(files::CHECKPOINT_TMP);
-    let data = alloc::vec![file];
-    VecDeque::from([
+/// What makes the checkpoint file durable. Both are written before either has its name: until then
+/// nothing speaks of what a try that fails has written.
+fn root_ops(file: &Bytes) -> VecDeque<FileOp> {
+    let (mut writes, mut names) = (Vec::new(), Vec::new());
+    for name in files::CHECKPOINTS {
+        let (target, source) = (FilePath::from(name), FilePath::from(format!("{name}.tmp")));
+        let data = alloc::vec![file.clone()];
         // A longer one of an earlier try would leave its end.
-        FileOp::Remove { path: source.clone() },
-        FileOp::Write { path: source.clone(), position: 0, data, sync: true, lane: Lane::Sync },
-        FileOp::Rename { source, target },
-        FileOp::SyncFolder { folder: FilePath::from("") },
-    ])
+        writes.push(FileOp::Remove { path: source.clone() });
+        let path = source.clone();
+        writes.push(FileOp::Write { path, position: 0, data, sync: true, lane: Lane::Sync });
+        names.push(FileOp::Rename { source, target });
+    }
+    names.push(FileOp::SyncFolder { folder: FilePath::from("") });
+    writes.into_iter().chain(names).collect()
 }

@@ -10,14 +10,16 @@ use crate::types::{Offset, TopicId, TopicPartition};
 
 /// The two journal files, used in turn.
 pub(super) const JOURNAL: [&str; 2] = ["journal-0", "journal-1"];
-/// What of the journal is in the segments, and how long those are.
-pub(super) const CHECKPOINT: &str = "verdict-checkpoint";
-/// [`CHECKPOINT`] while it is being written.
-pub(super) const CHECKPOINT_TMP: &str = "verdict-checkpoint.tmp";
+/// What of the journal is in the segments, and how long those are: twice, because nothing else
+/// says so when the bytes of one rot.
+pub(super) const CHECKPOINTS: [&str; 2] = ["verdict-checkpoint", "verdict-checkpoint.copy"];
 /// Start offsets of leader epochs, in a partition's folder.
 pub(super) const LEADER_EPOCHS: &str = "leader-epoch-checkpoint";
 /// Below which offset log cleaning may have left holes, in a partition's folder.
 pub(super) const CLEANED_TO: &str = "verdict-cleaned";
+/// Where the log begins, in a partition's folder: what the checkpoint says too, for the day on
+/// which that is lost. Apache Kafka has it in `log-start-offset-checkpoint`.
+pub(super) const LOG_START: &str = "verdict-log-start";
 /// A partition's topic id, in its folder.
 pub(super) const PARTITION_METADATA: &str = "partition.metadata";
 
@@ -147,17 +149,17 @@ pub(super) fn parse_partition_metadata(text: &[u8]) -> Option<TopicId> {
     Some(TopicId(id))
 }
 
-/// The text of [`CLEANED_TO`]: version, offset, and the CRC-32C of both lines.
-pub(super) fn cleaned_to(offset: Offset) -> String {
+/// The text of [`CLEANED_TO`] and [`LOG_START`]: version, offset, and the CRC-32C of both lines.
+pub(super) fn one_offset(offset: Offset) -> String {
     let lines = format!("0\n{offset}\n");
     let crc = crc32c::crc32c(lines.as_bytes());
     format!("{lines}{crc:08x}\n")
 }
 
-/// The offset in [`CLEANED_TO`]; `None` when it is damaged.
-pub(super) fn parse_cleaned_to(text: &[u8]) -> Option<Offset> {
+/// The offset in [`CLEANED_TO`] or [`LOG_START`]; `None` when it is damaged.
+pub(super) fn parse_one_offset(text: &[u8]) -> Option<Offset> {
     let offset = core::str::from_utf8(text).ok()?.lines().nth(1)?.parse().ok()?;
-    (cleaned_to(offset).as_bytes() == text).then_some(offset)
+    (one_offset(offset).as_bytes() == text).then_some(offset)
 }
 
 /// The text of [`LEADER_EPOCHS`].
@@ -231,12 +233,12 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_below_which_holes_may_be_is_believed_only_as_it_was_written() {
-        let text = cleaned_to(83);
+    fn an_offset_in_a_file_is_believed_only_as_it_was_written() {
+        let text = one_offset(83);
         assert_eq!(text, "0\n83\n2e27c8af\n");
-        assert_eq!(parse_cleaned_to(text.as_bytes()), Some(83));
+        assert_eq!(parse_one_offset(text.as_bytes()), Some(83));
         for damaged in ["", "0\n83\n", "0\n93\n2e27c8af\n", "1\n83\n2e27c8af\n"] {
-            assert_eq!(parse_cleaned_to(damaged.as_bytes()), None, "{damaged:?}");
+            assert_eq!(parse_one_offset(damaged.as_bytes()), None, "{damaged:?}");
         }
     }
 

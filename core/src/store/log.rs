@@ -67,6 +67,8 @@ pub(super) struct Log {
     pub(super) snapshot: Option<SnapshotImage>,
     /// Offsets of the snapshot files there are, ascending.
     pub(super) snapshots: Vec<Offset>,
+    /// What [`super::files::LOG_START`] says as of the last checkpoint; 0 without one.
+    pub(super) start_in_file: Offset,
     /// As of the last checkpoint.
     pub(super) leader_epochs: Vec<(i32, Offset)>,
     /// What the checkpoint file says of it, as it was described last; empty when it never was.
@@ -106,6 +108,7 @@ impl Log {
             queued: false,
             snapshot: None,
             snapshots: Vec::new(),
+            start_in_file: 0,
             leader_epochs: Vec::new(),
             entry: Bytes::new(),
             offline: false,

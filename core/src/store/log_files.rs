@@ -100,12 +100,11 @@ impl LogFiles {
             set.files.push(path);
         }
         if let Some(text) = self.leader_epochs.take() {
-            let path = files::in_folder(folder, files::LEADER_EPOCHS);
-            let source = FilePath::from(format!("{path}.tmp"));
-            ops.push(FileOp::Remove { path: source.clone() });
-            ops.push(write(source.clone(), 0, text));
-            ops.push(FileOp::Rename { source, target: path.clone() });
-            set.files.push(path);
+            replace(files::in_folder(folder, files::LEADER_EPOCHS), text, &mut ops, set);
+        }
+        if self.image.log_start != log.start_in_file {
+            let text = Bytes::from(files::one_offset(self.image.log_start));
+            replace(files::in_folder(folder, files::LOG_START), text, &mut ops, set);
         }
         set.folders.push(FilePath::from(folder));
         ops
@@ -116,6 +115,7 @@ impl LogFiles {
         log.folder = Folder::Present { durable: true };
         log.snapshot = self.image.snapshot;
         log.leader_epochs.clone_from(&self.image.leader_epochs);
+        log.start_in_file = self.image.log_start;
         for segment in &self.image.segments {
             let Some(place) = log.place_of(segment.base) else { continue };
             let live = &mut log.segments[place];
@@ -145,6 +145,15 @@ fn write_index(path: &FilePath, durable: usize, new: &[u8], ops: &mut Vec<FileOp
         ops.push(FileOp::Remove { path: path.clone() });
     }
     ops.push(write(path.clone(), durable as u64, Bytes::copy_from_slice(new)));
+}
+
+/// A file written beside the old one and put in its place. Adds it to what is to be synced.
+fn replace(path: FilePath, text: Bytes, ops: &mut Vec<FileOp>, set: &mut SyncSet) {
+    let source = FilePath::from(format!("{path}.tmp"));
+    ops.push(FileOp::Remove { path: source.clone() });
+    ops.push(write(source.clone(), 0, text));
+    ops.push(FileOp::Rename { source, target: path.clone() });
+    set.files.push(path);
 }
 
 fn write(path: FilePath, position: u64, bytes: Bytes) -> FileOp {

@@ -25,6 +25,7 @@ mod checkpoint;
 mod checkpoint_file;
 mod cleaning;
 mod files;
+mod found_log;
 mod frame;
 pub mod fuzz;
 mod journal;

@@ -11,6 +11,7 @@ use super::StoreConfig;
 use super::block::{Block, Unreadable};
 use super::checkpoint_file::{LogImage, SegmentImage};
 use super::files::{self, Kind};
+use super::found_log::Found;
 use super::frame::Entry;
 use super::log::{Folder, Log};
 use super::recovered::{BatchSummary, RecoveredLog};
@@ -22,8 +23,6 @@ use crate::io::{FileOp, FilePath};
 use crate::mark;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
-/// Bytes of an index file, snapshot or leader epoch file that are read at most.
-const SMALL_FILE_BYTES_MAX: u32 = 256 << 20;
 /// Segment size of a log that was found without a checkpoint, as Apache Kafka's default.
 const FOUND_SEGMENT_BYTES: u32 = 1 << 30;
 
@@ -160,7 +159,9 @@ impl RecoverLog {
         let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
         let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
         let folder = self.folder.as_str();
-        let (names, bases, sizes, snapshots, epochs, cleaned_to) = script.run(|script| {
+        let without_image = images.is_none();
+        let journal = self.journal_begins();
+        let (names, snapshots, found) = script.run(|script| {
             let mut bases = Vec::new();
             let mut snapshots = Vec::new();
             let names = end_cleaning(script, folder, images.as_deref().unwrap_or_default())?;
@@ -179,25 +180,18 @@ impl RecoverLog {
                     bases.push(offset);
                 }
             }
-            let mut sizes = Vec::new();
-            if images.is_none() {
-                for base in &bases {
-                    sizes.push(script.length(&Kind::Log.path(folder, *base))?.unwrap_or(0));
-                }
-            }
-            let (mut epochs, mut cleaned_to) = (None, None);
-            if images.is_none() {
-                let path = files::in_folder(folder, files::LEADER_EPOCHS);
-                epochs = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
-                let path = files::in_folder(folder, files::CLEANED_TO);
-                cleaned_to = script.read_all(&path, SMALL_FILE_BYTES_MAX)?;
-            }
-            Ok((names, bases, sizes, snapshots, epochs, cleaned_to))
+            let found = without_image
+                .then(|| Found::read(script, folder, bases, start, journal))
+                .transpose()?;
+            Ok((names, snapshots, found))
         })?;
         self.names = names;
         self.log.snapshots = snapshots;
         self.log.snapshots.sort_unstable();
         self.log.folder = Folder::Present { durable: true };
+        if self.names.contains(files::LOG_START) {
+            self.log.start_in_file = self.log.log_start;
+        }
         if let Some(images) = images {
             self.sizes = images.iter().map(|image| image.size).collect();
             self.log.segments = Vec::new();
@@ -205,22 +199,44 @@ impl RecoverLog {
                 image.segments = images;
             }
             self.step = Step::Segment(0);
-            return Ok(());
         }
-        self.log.leader_epochs =
-            epochs.and_then(|text| files::parse_leader_epochs(&text)).unwrap_or_default();
-        self.log.cleaned_to =
-            cleaned_to.and_then(|text| files::parse_cleaned_to(&text)).unwrap_or(0);
-        if let Some(base) = bases.first() {
-            self.log.segments = bases.iter().map(|base| Segment::new(*base)).collect();
-            self.log.log_start = *base;
-            self.log.log_end = *base;
-        } else {
-            self.log.segments = alloc::vec![Segment::new(0)];
+        if let Some(found) = found {
+            self.take_found(found);
         }
-        self.sizes = if bases.is_empty() { alloc::vec![0] } else { sizes };
-        self.begin_scan();
         Ok(())
+    }
+
+    /// Goes by the files alone.
+    fn take_found(&mut self, found: Found) {
+        let Found { segments, begin, leader_epochs, cleaned_to, log_start } = found;
+        self.log.leader_epochs = leader_epochs;
+        self.log.cleaned_to = cleaned_to;
+        self.log.start_in_file = log_start;
+        (self.log.log_start, self.log.log_end) = (begin, begin);
+        self.log.segments = segments.iter().map(|(base, _)| Segment::new(*base)).collect();
+        self.sizes = segments.into_iter().map(|(_, size)| size).collect();
+        if self.sizes.is_empty() {
+            self.log.segments.push(Segment::new(begin));
+            self.sizes.push(0);
+        }
+        self.begin_scan();
+    }
+
+    /// Where the first batch begins that the journal holds of the log. From there on it holds all
+    /// that a crash may have taken out of the segments.
+    fn journal_begins(&self) -> Option<Offset> {
+        self.plan.entries.iter().find_map(|entry| match entry {
+            Entry::Append { block, .. } => Some(block.header.base_offset),
+            _ => None,
+        })
+    }
+
+    /// Where the log ends that the journal goes on with at `offset`.
+    fn journal_ends(&self, offset: Offset) -> Offset {
+        self.plan.entries.iter().fold(offset, |end, entry| match entry {
+            Entry::Append { block, .. } if block.header.base_offset <= end => block.end().max(end),
+            _ => end,
+        })
     }
 
     /// Where the log will begin once the journal's tail is in.
@@ -315,9 +331,18 @@ impl RecoverLog {
         };
         let left = self.sizes[at].saturating_sub(position);
         let path = Kind::Log.path(&self.folder, segment.base);
+        let cleaned_to = self.log.cleaned_to;
+        let known = self.plan.image.is_some();
+        let first = if known { segment.base } else { self.log.log_end };
+        let mut lowest = end_of(&self.tail).unwrap_or(first);
+        // An empty one, so no batch of it says so.
+        if position == 0 && left == 0 && !follows(segment.base, lowest, cleaned_to + 1, known) {
+            self.bad_batch(at, 0);
+            return Ok(());
+        }
         if left == 0 {
             segment.written = segment.size;
-            segment.durable = if self.plan.image.is_some() { segment.size } else { 0 };
+            segment.durable = if known { segment.size } else { 0 };
             if at + 1 < self.sizes.len() {
                 segment.index_time();
             }
@@ -328,9 +353,6 @@ impl RecoverLog {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let mut bytes = script.run(|script| script.read(&path, position, length))?;
         let whole = bytes.len() as u64 >= u64::from(length);
-        let mut lowest = end_of(&self.tail).unwrap_or(segment.base);
-        let cleaned_to = self.log.cleaned_to;
-        let known = self.plan.image.is_some();
         let mut next = position;
         let stop = loop {
             match Block::split_from(&mut bytes) {
@@ -367,13 +389,9 @@ impl RecoverLog {
     fn bad_batch(&mut self, at: usize, position: u64) {
         let base = self.log.segments[at].base;
         let end = end_of(&self.tail).unwrap_or(base);
-        let journal = self.plan.entries.iter().find_map(|entry| match entry {
-            Entry::Append { block, .. } => Some(block.header.base_offset),
-            _ => None,
-        });
         // Segments that were not synced are lost in any order, and what was written behind them is
         // there. The journal has all of it.
-        let continued = journal.is_some_and(|offset| offset <= end);
+        let continued = self.journal_begins().is_some_and(|offset| offset <= end);
         let is_last = at + 1 == self.log.segments.len() && (position > 0 || base == end);
         if self.plan.image.is_some() || !(continued || is_last) {
             self.damage = Some(format!("segment {base} is damaged at byte {position}"));
@@ -425,8 +443,20 @@ impl RecoverLog {
             if self.damage.is_some() {
                 restore(&mut log, image);
             }
-        } else if let Some(last) = self.tail.last() {
-            log.log_end = last.header.last_offset().saturating_add(1);
+        } else {
+            log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
+            let start = log.start_in_file.max(self.start_offset());
+            if start > log.log_end && self.journal_begins().is_none_or(|from| from > log.log_end) {
+                // What is left is older than the start, and what was behind it went before it.
+                log.segments = alloc::vec![Segment::new(start)];
+                log.log_end = start;
+            }
+            log.log_start = start.clamp(log.log_start, log.log_end);
+            let end = log.log_end.max(self.journal_ends(log.log_end));
+            if let Some(taken) = log.snapshots.last().filter(|taken| **taken > end) {
+                let reason = || format!("ends at {end}, and there is a snapshot of {taken}");
+                self.damage.get_or_insert_with(reason);
+            }
         }
         log.offline = self.damage.is_some();
         let aborted = log.segments.iter().flat_map(Segment::aborted).collect();

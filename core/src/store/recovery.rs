@@ -33,8 +33,8 @@ enum Step {
     /// The data folder.
     #[default]
     Root,
-    /// The checkpoint file.
-    Checkpoint,
+    /// One of the checkpoint files.
+    Checkpoint(usize),
     /// One of the journal files.
     Journal(usize),
     /// Which folders nothing read so far speaks of.
@@ -130,7 +130,10 @@ impl Store {
     fn recovery_step(&mut self, recovery: &mut Recovery) -> Result<bool, Stop> {
         match &mut recovery.step {
             Step::Root => recovery.read_root()?,
-            Step::Checkpoint => recovery.read_checkpoint(self.config.scan_chunk_bytes)?,
+            Step::Checkpoint(file) => {
+                let file = *file;
+                recovery.read_checkpoint(file, self.config.scan_chunk_bytes)?;
+            }
             Step::Journal(file) => {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
@@ -212,28 +215,37 @@ impl Recovery {
             script.ask(FileOp::CreateFolder { folder: FilePath::from("") })?;
             script.list("")
         })?;
-        self.step = if self.names.iter().any(|name| name == files::CHECKPOINT) {
-            Step::Checkpoint
-        } else {
-            mark!(RecoveryNoCheckpoint);
-            Step::Journal(0)
-        };
+        self.step = Step::Checkpoint(0);
         Ok(())
     }
 
-    fn read_checkpoint(&mut self, chunk: u32) -> Result<(), Stop> {
-        let path = FilePath::from(files::CHECKPOINT);
-        let position = self.checkpoint_bytes.len() as u64;
-        let part = self.script.run(|script| script.read(&path, position, chunk))?;
-        self.checkpoint_bytes.extend_from_slice(&part);
-        if part.len() as u64 == u64::from(chunk) {
-            return Ok(());
+    /// Reads one of the checkpoint files; of those that are whole the newer one counts.
+    fn read_checkpoint(&mut self, file: usize, chunk: u32) -> Result<(), Stop> {
+        let name = files::CHECKPOINTS[file];
+        if self.names.iter().any(|there| there == name) {
+            let path = FilePath::from(name);
+            let position = self.checkpoint_bytes.len() as u64;
+            let part = self.script.run(|script| script.read(&path, position, chunk))?;
+            self.checkpoint_bytes.extend_from_slice(&part);
+            if part.len() as u64 == u64::from(chunk) {
+                return Ok(());
+            }
         }
-        self.checkpoint = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
-        if self.checkpoint.is_none() {
+        let image = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
+        let is_copy = file > 0;
+        if let Some(image) = image {
+            let newer = |known: &Image| image.sequence > known.sequence;
+            if self.checkpoint.as_ref().is_none_or(newer) {
+                if is_copy {
+                    mark!(RecoveryCheckpointCopy);
+                }
+                self.checkpoint = Some(image);
+            }
+        }
+        if is_copy && self.checkpoint.is_none() {
             mark!(RecoveryNoCheckpoint);
         }
-        self.step = Step::Journal(0);
+        self.step = if is_copy { Step::Journal(0) } else { Step::Checkpoint(1) };
         Ok(())
     }
 
@@ -286,12 +298,18 @@ impl Recovery {
             if place.sequence <= last {
                 continue;
             }
-            let follows =
-                if tail.is_empty() { place.previous <= last } else { place.previous == last };
-            if !(follows || (fresh && tail.is_empty())) {
-                if durability == Durability::Os {
-                    break;
-                }
+            let follows = match tail.last() {
+                None => fresh || place.previous <= last,
+                Some(_) => place.previous == last,
+            };
+            if !follows && fresh {
+                // Room is used again when a checkpoint covers what is in it. So the one that was
+                // lost covered all turns before this one, or those in between could be read.
+                mark!(RecoveryOlderTurnsCovered);
+                tail.clear();
+            } else if !follows && durability == Durability::Os {
+                break;
+            } else if !follows {
                 return Err(Stop::Damaged(format!(
                     "the journal lacks turns {} to {}",
                     last.saturating_add(1),
@@ -308,10 +326,15 @@ impl Recovery {
     /// Finds the folders of logs that neither the checkpoint knows nor the journal creates.
     fn find_unknown(&mut self, durability: Durability) -> Result<(), Stop> {
         self.take_tail(durability)?;
-        let known = self.checkpoint.iter().flat_map(|image| &image.logs);
-        let known = known
+        let logs = self.checkpoint.iter().flat_map(|image| &image.logs);
+        let known = logs
             .map(|log| files::folder(&TopicPartition::new(log.topic.clone(), log.id.partition)));
-        let known: BTreeSet<String> = known.chain(created_folders(&self.tail)).collect();
+        let mut known: BTreeSet<String> = known.collect();
+        if self.checkpoint.is_some() {
+            // Without a checkpoint the last turns of the journal may be missing, and a log that
+            // they created may have more in its folder.
+            known.extend(created_folders(&self.tail));
+        }
         self.unknown = self
             .names
             .iter()
@@ -356,6 +379,7 @@ impl Recovery {
             let id = PartitionId { topic_id, partition: topic.partition };
             let removed = gone.get(&files::folder(&topic));
             if !removed.is_some_and(|ids| ids.contains(&topic_id)) {
+                known.insert(files::folder(&topic), topic_id);
                 plans.insert(id, LogPlan::found(id, topic));
             }
         }

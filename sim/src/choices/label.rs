@@ -119,6 +119,8 @@ labels! {
     NewerRecord: Fault = "disk.newer.record",
     /// Bits of records turn.
     Rot: Fault = "disk.rot",
+    /// A checkpoint file goes while the node is down.
+    CheckpointLost: Fault = "disk.checkpoint.lost",
     /// Which file is damaged, and how.
     Damage: Detail = "disk.damage",
     /// The wall clock jumps.

@@ -76,6 +76,8 @@ faults! {
     /// A bit of the records turns while the node is down, once: the only copy is destroyed, which
     /// has to be found; the rate is of restarts.
     Rot = "bit rot", most 10_000;
+    /// The checkpoint file is gone, or its copy, or both; the rate is of restarts.
+    CheckpointLost = "checkpoint lost", most 4_000;
     /// No fault: a second node recovers from what is durable, beside the one that lives; the rate
     /// is of inputs.
     Shadow = "shadow recovery", most 30;
@@ -129,6 +131,7 @@ impl Fault {
                 | Self::DerivedDamaged
                 | Self::NewerRecord
                 | Self::Rot
+                | Self::CheckpointLost
                 | Self::NewsLate
         )
     }
@@ -137,6 +140,7 @@ impl Fault {
     const fn rarity(self) -> u32 {
         match self {
             Self::Rot => 40,
+            Self::CheckpointLost => 8,
             Self::Shadow => 4,
             _ => 2,
         }

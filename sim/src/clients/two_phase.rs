@@ -15,7 +15,7 @@ use kacrab_protocol::generated::InitProducerIdRequestData;
 use verdict_core::io::ConnId;
 use verdict_core::wire::{Request, Response};
 
-use super::codes::{Asked, Reaction, react};
+use super::codes::{Asked, Reaction, leaves_open, react};
 use super::outside::Identity;
 use super::records::{Writer, batch, screened};
 use super::requests::{self as ask, base_offset, code_of, text};
@@ -156,8 +156,9 @@ impl TwoPhase {
     }
 
     pub(super) fn answer(&mut self, env: &mut Env, conn: ConnId, corr: u32, response: Response) {
-        let Some((place, call)) = self.session.take(conn, corr) else { return };
+        let Some((place, mut call)) = self.session.take(conn, corr) else { return };
         let code = code_of(&response);
+        call.unsure |= leaves_open(env, code);
         self.last_code = code;
         let asked = match call.kind {
             Kind::Find => Asked::Other,

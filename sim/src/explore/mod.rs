@@ -9,7 +9,7 @@ use std::time::Duration;
 use verdict_core::marks::Mark;
 
 pub use self::run::{Failure, Run, history_of, record_seed, run_seed, run_world};
-pub use self::run::{config_hash, plan_of, run_recorded};
+pub use self::run::{config_hash, has_several_brokers, plan_of, run_recorded};
 use crate::trace::{Trace, mix};
 use crate::world::{Seed, Size};
 
@@ -20,6 +20,8 @@ pub struct Exploration {
     pub from: u64,
     /// The size of all worlds; `None` draws each.
     pub size: Option<Size>,
+    /// Only seeds whose world has several brokers; the others are passed over.
+    pub clusters: bool,
     /// How many.
     pub seeds: u64,
     /// On how many threads.
@@ -28,6 +30,21 @@ pub struct Exploration {
     pub check_every: u64,
     /// Stop after so many failing seeds.
     pub most_failures: usize,
+}
+
+impl Default for Exploration {
+    /// No seeds, on one thread, none run twice, and all failures.
+    fn default() -> Self {
+        Self {
+            from: 0,
+            size: None,
+            clusters: false,
+            seeds: 0,
+            jobs: 1,
+            check_every: 0,
+            most_failures: usize::MAX,
+        }
+    }
 }
 
 /// What exploring found.
@@ -78,17 +95,17 @@ impl Summary {
 /// Explores. `progress` is called with every failing seed as soon as it is known.
 #[must_use]
 pub fn explore(plan: Exploration, progress: impl Fn(u64, &Failure) + Sync) -> Summary {
-    explore_until(plan, &AtomicBool::new(false), progress, |_| {})
+    explore_until(plan, &AtomicBool::new(false), progress, |_, _, _| {})
 }
 
 /// Explores until the plan is done or somebody stops it, and keeps what was found. `after` is
-/// called with the sums after every seed.
+/// called after every seed, with the sums and with what its run was.
 #[must_use]
 pub fn explore_until(
     plan: Exploration,
     stop: &AtomicBool,
     progress: impl Fn(u64, &Failure) + Sync,
-    after: impl Fn(&Summary) + Sync,
+    after: impl Fn(&Summary, u64, &Run) + Sync,
 ) -> Summary {
     let next = AtomicU64::new(plan.from);
     let shared = Mutex::new(Summary::default());
@@ -102,13 +119,17 @@ pub fn explore_until(
                     if seed >= end {
                         break;
                     }
-                    let run = checked(Seed { number: seed, size: plan.size }, plan.check_every);
+                    let numbered = Seed { number: seed, size: plan.size };
+                    if plan.clusters && !has_several_brokers(numbered) {
+                        continue;
+                    }
+                    let run = checked(numbered, plan.check_every);
                     if let Some(failure) = &run.failure {
                         progress(seed, failure);
                     }
                     let mut summary = shared.lock().expect("no thread panics with the summary");
                     summary.add(seed, &run);
-                    after(&summary);
+                    after(&summary, seed, &run);
                     if summary.failures.len() >= plan.most_failures {
                         enough.store(true, Ordering::Relaxed);
                     }

@@ -140,6 +140,12 @@ pub fn plan_of(recording: &Recording, cuts: &Cuts) -> Plan {
     Plan::draw(&mut Source::recorded(recording), None).without(cuts)
 }
 
+/// Whether a seed's world has several brokers.
+#[must_use]
+pub fn has_several_brokers(seed: Seed) -> bool {
+    Plan::draw(&mut Source::seeded(seed.number), seed.size).brokers.count > 1
+}
+
 /// A number that tells plans apart: settings, clients with their steps, faults with their rates.
 #[must_use]
 pub fn config_hash(plan: &Plan) -> u64 {

@@ -153,6 +153,7 @@ impl Scenario {
                 intensity: 1,
                 forgets_producers: false,
                 ages_epochs: false,
+                holes_rot: 0,
                 compacts: None,
                 pipeline: false,
                 late_groups: cluster.late_groups,

@@ -61,7 +61,7 @@ impl Node {
             if let &Completion::LogStart { partition, offset, .. } = completion
                 && let Some(partition) = self.partitions.get_mut(&partition)
             {
-                partition.delete_records_to(offset);
+                partition.begin_at(offset);
             }
         }
     }

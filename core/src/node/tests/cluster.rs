@@ -417,3 +417,17 @@ fn what_a_deletion_has_taken_from_the_files_is_refused_before_it_is_confirmed() 
     member.send(2, delete_records("t-0", 1));
     assert_eq!(member.node.partitions[&RECORDS].log_start(), 1, "nobody has answered a Confirm");
 }
+
+/// Until then the next leader may begin where the log began before (verdict-sim seed 211037).
+#[test]
+fn a_deletion_moves_the_last_stable_offset_once_it_is_confirmed() {
+    let mut pair = Pair::start();
+    let who = pair.init(1);
+    assert_eq!(pair.write(2, who, 0), (0, 0));
+    pair.settle();
+    let stable = |pair: &Pair| pair.members[1].node.partitions[&RECORDS].last_stable_offset();
+    pair.members[1].send(2, delete_records("t-0", 1));
+    assert_eq!((pair.members[1].node.partitions[&RECORDS].log_start(), stable(&pair)), (1, 0));
+    pair.settle();
+    assert_eq!(stable(&pair), 1);
+}

@@ -136,6 +136,37 @@ fn a_version_2_marker_keeps_the_verification_of_the_next_transaction() {
     );
 }
 
+/// A client that was of version 2 went back: the verification that its first epoch left behind is
+/// not of the transaction after the marker (seed 14884 of 2026-11-30, several brokers).
+#[test]
+fn p06_a_marker_ends_a_verification_that_an_older_client_joined_at_a_higher_epoch() {
+    let mut log = Log::with(LogConfig::default());
+    for (epoch, supports_epoch_bump) in [(0, true), (6, false)] {
+        let begun = log.partition.begin_verification(NOW_MS, P, epoch, 0, supports_epoch_bump);
+        assert!(matches!(begun, Ok(Verification::Needed(_))));
+    }
+    let guard = log.partition.verification(P).map(|state| state.guard);
+    log.mark(&marker(P, 6, Decision::Abort, 2)).expect("taken");
+    let error = log.append(txn(P, 6, 0, 1), guard).expect_err("the transaction is over");
+    assert_eq!(ErrorCode::from(&error), ErrorCode::InvalidTxnState);
+    assert_eq!(log.partition.log_end(), 1);
+}
+
+#[test]
+fn a_classic_owner_that_joins_a_verification_loses_it_to_its_own_abort() {
+    for before in [0, 4] {
+        let mut log = Log::with(LogConfig::default());
+        // One of version 2 waits still, for the epoch before or for the same.
+        let first = log.partition.begin_verification(NOW_MS, P, before, 0, true);
+        let Ok(Verification::Needed(guard)) = first else { panic!("verification is needed") };
+        assert_eq!(log.partition.begin_verification(NOW_MS, P, 4, 0, false), first);
+        log.mark(&marker(P, 4, Decision::Abort, 0)).expect("taken");
+        log.persist();
+        assert!(log.append(txn(P, 4, 0, 1), Some(guard)).is_err(), "epoch {before} before");
+        assert_eq!(log.partition.oldest_open_transaction(), None);
+    }
+}
+
 #[test]
 fn a_joined_verification_keeps_its_guard_and_takes_the_lowest_sequence() {
     let mut log = Log::with(LogConfig::default());

@@ -42,8 +42,12 @@ fn however_many_logs_changed_they_are_synced_at_once() {
         world.synced.clear();
         world.pass(2000);
         world.settle();
-        let [FileOp::SyncAll { files, folders }, FileOp::Write { .. }, FileOp::SyncFolder { .. }] =
-            &world.synced[..]
+        let [
+            FileOp::SyncAll { files, folders },
+            FileOp::Write { .. },
+            FileOp::Write { .. },
+            FileOp::SyncFolder { .. },
+        ] = &world.synced[..]
         else {
             panic!("{:?}", world.synced)
         };

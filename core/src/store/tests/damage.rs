@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::world::{CONFIG, Change, World};
-use crate::io::FileError;
+use crate::io::{FileError, FileOp, FilePath};
 use crate::store::{StorageError, StoreConfig};
 use crate::types::PartitionId;
 
@@ -61,26 +61,73 @@ fn a_damaged_index_is_rebuilt_from_the_segment() {
 }
 
 #[test]
+fn a_damaged_checkpoint_file_has_a_copy() {
+    for name in ["verdict-checkpoint", "verdict-checkpoint.copy"] {
+        for damage in [Vec::clear, |bytes: &mut Vec<u8>| bytes[20] ^= 1] {
+            let (mut world, _) = stopped(0);
+            world.disk.damage(name, damage);
+            world.begin_life();
+            world.recover();
+            assert_eq!(world.recovered[0].tail, []);
+            assert!(world.recovered[0].snapshot.is_some());
+        }
+    }
+}
+
+#[test]
 fn without_a_checkpoint_file_every_log_is_read() {
     let (mut world, _) = stopped(0);
-    world.disk.damage("verdict-checkpoint", |bytes| bytes[20] ^= 1);
+    world.lose_checkpoints();
     world.begin_life();
     world.recover();
     assert_eq!(world.recovered[0].tail.len(), 60);
 }
 
 #[test]
-fn without_a_checkpoint_a_torn_last_segment_is_cut() {
-    let (mut world, _) = stopped(0);
-    for name in ["verdict-checkpoint", "journal-0", "journal-1"] {
-        world.disk.damage(name, Vec::clear);
+fn without_a_checkpoint_file_every_log_begins_where_it_did() {
+    // In the middle of a segment, and behind all of them.
+    for start in [20, 60] {
+        let mut world = World::new(CONFIG);
+        let id = world.create(1, "t");
+        for _ in 0..60 {
+            world.append(id, 1, &[1; 60]);
+            world.settle();
+        }
+        world.turn(alloc::vec![Change::MoveStart(id, start)]);
+        world.settle();
+        world.store.stop();
+        world.settle();
+        world.lose_checkpoints();
+        world.lose_journal();
+        world.begin_life();
+        world.recover();
+        assert_eq!(world.store.log_range(id), Some((start, 60)));
     }
-    let path = world.disk.paths().filter(|path| path.ends_with(".log")).last().unwrap().clone();
-    world.disk.damage(&path, |bytes| bytes.truncate(bytes.len() - 3));
-    world.begin_life();
-    world.settle();
-    assert!(world.faults.is_empty());
-    assert_eq!(world.recovered[0].log_end, 59);
+}
+
+#[test]
+fn without_a_checkpoint_a_torn_last_segment_is_cut_but_not_below_a_snapshot() {
+    for has_snapshots in [true, false] {
+        let (mut world, _) = stopped(0);
+        world.lose_checkpoints();
+        world.lose_journal();
+        let paths: Vec<String> = world.disk.paths().cloned().collect();
+        let last = paths.iter().rfind(|path| path.ends_with(".log")).unwrap();
+        world.disk.damage(last, |bytes| bytes.truncate(bytes.len() - 3));
+        for path in paths.iter().filter(|path| path.ends_with(".snapshot") && !has_snapshots) {
+            let path = FilePath::from(path.as_str());
+            world.disk.perform(&FileOp::Remove { path }).unwrap();
+        }
+        world.begin_life();
+        world.settle();
+        if has_snapshots {
+            assert!(world.faults[0].contains("a snapshot of 60"), "{:?}", world.faults);
+            assert!(world.recovered.is_empty());
+        } else {
+            assert!(world.faults.is_empty());
+            assert_eq!(world.recovered[0].log_end, 59);
+        }
+    }
 }
 
 #[test]
@@ -98,7 +145,7 @@ fn without_a_checkpoint_a_lost_segment_is_refilled_from_the_journal() {
         // Not synced yet: a crash may take one, or part of it, and leave those behind it.
         let logs = segments(&world);
         world.disk.damage(&logs[logs.len() - 2], |bytes| bytes.truncate(left));
-        world.disk.damage("verdict-checkpoint", |bytes| bytes[20] ^= 1);
+        world.lose_checkpoints();
         world.begin_life();
         world.recover();
         assert_eq!(world.read_all(id).unwrap().len(), 100);
@@ -110,9 +157,8 @@ fn without_a_checkpoint_a_hole_that_the_journal_cannot_fill_is_not_served() {
     for lost in [1, 2] {
         let (mut world, id) = stopped(0);
         let logs = segments(&world);
-        for name in ["verdict-checkpoint", "journal-0", "journal-1"] {
-            world.disk.damage(name, Vec::clear);
-        }
+        world.lose_checkpoints();
+        world.lose_journal();
         world.disk.damage(&logs[logs.len() - 1 - lost], Vec::clear);
         world.begin_life();
         world.settle();

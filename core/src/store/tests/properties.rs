@@ -165,6 +165,28 @@ proptest! {
     }
 
     #[test]
+    fn without_the_checkpoint_file_recovery_gives_the_same(
+        actions in prop::collection::vec(action(), 1..120),
+        random in any::<u64>(),
+    ) {
+        let mut run = Run { world: World::new(CONFIG), next_id: 0 };
+        // What the checkpoint alone knows: which logs were deleted, and how far a cleaning came.
+        let told_by_it = |action: &&Action| {
+            !matches!(action, Action::Delete { .. } | Action::Clean { .. })
+        };
+        for action in actions.iter().filter(told_by_it) {
+            run.take(action);
+        }
+        run.world.crash(random);
+        run.world.lose_checkpoints();
+        run.world.begin_life();
+
+        run.world.settle();
+
+        run.world.recover();
+    }
+
+    #[test]
     fn once_the_disk_is_well_every_turn_ends_and_a_clean_stop_leaves_nothing_to_replay(
         actions in prop::collection::vec(action(), 1..80),
     ) {

@@ -9,6 +9,7 @@ use bytes::{Buf, Bytes};
 use crate::clean::CleanPlan;
 use crate::io::{FileError, FileOp, FileResult, Lane, Ticket};
 use crate::store::block::Block;
+use crate::store::files;
 use crate::store::testing::FakeDisk;
 use crate::store::{
     Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig,
@@ -333,6 +334,22 @@ impl World {
             random >> 63 == 1
         });
         self.begin_life();
+    }
+
+    /// A bit turns in the checkpoint file and in its copy.
+    pub(super) fn lose_checkpoints(&mut self) {
+        for name in files::CHECKPOINTS {
+            if self.disk.file(name).is_some() {
+                self.disk.damage(name, |bytes| bytes[20] ^= 1);
+            }
+        }
+    }
+
+    /// Both files of the journal become empty.
+    pub(super) fn lose_journal(&mut self) {
+        for name in files::JOURNAL {
+            self.disk.damage(name, Vec::clear);
+        }
     }
 
     /// The process goes, the page cache stays.

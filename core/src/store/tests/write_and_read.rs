@@ -21,7 +21,7 @@ fn a_fresh_folder_becomes_ready_with_a_checkpoint() {
     assert!(world.ready);
     assert_eq!(world.checkpoints, 1);
     let paths: Vec<&String> = world.disk.paths().collect();
-    assert_eq!(paths, ["journal-0", "journal-1", "verdict-checkpoint"]);
+    assert_eq!(paths, ["journal-0", "journal-1", "verdict-checkpoint", "verdict-checkpoint.copy"]);
 }
 
 #[test]

@@ -1,0 +1,79 @@
+//! A log's files, read for what they say without a checkpoint: it was lost, or the folder was put
+//! there by somebody else.
+
+use alloc::vec::Vec;
+
+use super::files::{self, Kind};
+use super::recovery::SEGMENT_KINDS;
+use super::script::{Script, Stop};
+use crate::io::FileOp;
+use crate::mark;
+use crate::types::Offset;
+
+/// Bytes of a small text file that are read at most.
+const SMALL_FILE_BYTES_MAX: u32 = 256 << 20;
+
+/// What the folder of a log says that no checkpoint knows.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Base offsets and lengths, ascending.
+    pub(super) segments: Vec<(Offset, u64)>,
+    /// Where the first of them begins. Without any, where the log goes on.
+    pub(super) begin: Offset,
+    pub(super) leader_epochs: Vec<(i32, Offset)>,
+    pub(super) cleaned_to: Offset,
+    /// 0 when no file says it.
+    pub(super) log_start: Offset,
+}
+
+impl Found {
+    /// Reads what there is. `bases` are those of the segment files, ascending; the journal moves
+    /// the log's start to `start`, and its first batch of the log begins at `journal`.
+    pub(super) fn read(
+        script: &mut Script,
+        folder: &str,
+        mut bases: Vec<Offset>,
+        start: Offset,
+        journal: Option<Offset>,
+    ) -> Result<Self, Stop> {
+        let mut read =
+            |name: &str| script.read_all(&files::in_folder(folder, name), SMALL_FILE_BYTES_MAX);
+        let epochs = read(files::LEADER_EPOCHS)?;
+        let mut offset = |name: &str| -> Result<Offset, Stop> {
+            Ok(read(name)?.and_then(|text| files::parse_one_offset(&text)).unwrap_or(0).max(0))
+        };
+        let (cleaned_to, log_start) = (offset(files::CLEANED_TO)?, offset(files::LOG_START)?);
+        // Below the start, and maybe with holes: removals too are lost in any order.
+        let start = start.max(log_start);
+        let below = bases.windows(2).take_while(|pair| pair[1] <= start).count();
+        let mut gone: Vec<Offset> = bases.drain(..below).collect();
+        let mut begin = bases.first().copied().unwrap_or_else(|| {
+            mark!(RecoveryStartFromFile);
+            log_start
+        });
+        if let Some(journal) = journal.filter(|journal| start < begin && *journal < begin) {
+            // Files that were not synced are lost in any order: the first ones may be gone and
+            // those behind them there. No checkpoint came since, so the journal has all of it.
+            mark!(RecoveryHoleRefilled);
+            begin = journal;
+            gone.append(&mut bases);
+        }
+        // From the end, so that a crash leaves no hole that was not there.
+        for base in gone.into_iter().rev() {
+            for kind in SEGMENT_KINDS {
+                script.ask(FileOp::Remove { path: kind.path(folder, base) })?;
+            }
+        }
+        let mut segments = Vec::new();
+        for base in bases {
+            segments.push((base, script.length(&Kind::Log.path(folder, base))?.unwrap_or(0)));
+        }
+        Ok(Self {
+            segments,
+            begin,
+            leader_epochs: epochs.and_then(|t| files::parse_leader_epochs(&t)).unwrap_or_default(),
+            cleaned_to,
+            log_start,
+        })
+    }
+}

@@ -4,7 +4,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{
     Attributes, BatchHeader, CheckedBatch, HoldsRecords, Record, RecordFacts, RecordHeader, crc_of,
-    encode_head, records,
+    records,
 };
 use crate::types::{
     Decision, Marker, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, ProducerEpoch, ProducerId,
@@ -123,7 +123,7 @@ impl BatchBuilder {
             .expect("a writer splits its records into batches below max.message.bytes");
         self.header.crc = crc_of(&self.header, &self.records);
         let mut bytes = BytesMut::with_capacity(self.size());
-        bytes.extend_from_slice(&encode_head(&self.header));
+        self.header.encode(&mut bytes);
         bytes.extend_from_slice(&self.records);
         CheckedBatch { header: self.header, bytes: bytes.freeze(), facts: self.facts }
     }
@@ -142,23 +142,48 @@ fn put_parts(
     value: Option<&[u8]>,
     headers: &[RecordHeader],
 ) {
-    let mut body = BytesMut::new();
-    body.put_i8(0);
-    put_varlong(&mut body, timestamp_delta);
-    put_varlong(&mut body, i64::from(offset_delta));
-    put_nullable(&mut body, key);
-    put_nullable(&mut body, value);
-    put_varlong(&mut body, headers.len() as i64);
+    let in_headers = headers
+        .iter()
+        .map(|header| nullable_bytes(Some(&header.key)) + nullable_bytes(header.value.as_deref()));
+    let length = 1
+        + varlong_bytes(timestamp_delta)
+        + varlong_bytes(i64::from(offset_delta))
+        + nullable_bytes(key)
+        + nullable_bytes(value)
+        + varlong_bytes(headers.len() as i64)
+        + in_headers.sum::<usize>();
+    out.reserve(varlong_bytes(length as i64) + length);
+    put_varlong(out, length as i64);
+    out.put_i8(0);
+    put_varlong(out, timestamp_delta);
+    put_varlong(out, i64::from(offset_delta));
+    put_nullable(out, key);
+    put_nullable(out, value);
+    put_varlong(out, headers.len() as i64);
     for header in headers {
-        put_nullable(&mut body, Some(&header.key));
-        put_nullable(&mut body, header.value.as_deref());
+        put_nullable(out, Some(&header.key));
+        put_nullable(out, header.value.as_deref());
     }
-    put_varlong(out, body.len() as i64);
-    out.extend_from_slice(&body);
+}
+
+/// A number's bits as a varlong has them: small ones of either sign are short.
+const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// Bytes that [`put_varlong`] writes: one for each seven bits.
+const fn varlong_bytes(value: i64) -> usize {
+    let bits = u64::BITS - (zigzag(value) | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
+
+/// Bytes that [`put_nullable`] writes.
+fn nullable_bytes(bytes: Option<&[u8]>) -> usize {
+    bytes.map_or(varlong_bytes(-1), |bytes| varlong_bytes(bytes.len() as i64) + bytes.len())
 }
 
 fn put_varlong(out: &mut BytesMut, value: i64) {
-    let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
+    let mut rest = zigzag(value);
     while rest >= 0x80 {
         out.put_u8((rest as u8 & 0x7f) | 0x80);
         rest >>= 7;

@@ -118,8 +118,9 @@ impl BatchHeader {
         })
     }
 
-    /// Writes the header's 61 bytes.
-    pub fn encode(&self, out: &mut BytesMut) {
+    /// The header's 61 bytes.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         let mut fields = &mut bytes[..];
         fields.put_i64(self.base_offset);
@@ -135,7 +136,12 @@ impl BatchHeader {
         fields.put_i16(self.producer_epoch);
         fields.put_i32(self.base_sequence);
         fields.put_i32(self.record_count);
-        out.put_slice(&bytes);
+        bytes
+    }
+
+    /// Writes the header's 61 bytes.
+    pub fn encode(&self, out: &mut BytesMut) {
+        out.put_slice(&self.bytes());
     }
 
     /// Offset of the last record.

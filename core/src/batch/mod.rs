@@ -194,16 +194,13 @@ impl From<CheckedBatch> for StoredBatch {
 }
 
 fn encode_head(header: &BatchHeader) -> Bytes {
-    let mut head = BytesMut::with_capacity(BatchHeader::LENGTH);
-    header.encode(&mut head);
-    head.freeze()
+    Bytes::copy_from_slice(&header.bytes())
 }
 
 /// The CRC-32C of a batch with this header and payload.
 fn crc_of(header: &BatchHeader, records: &[u8]) -> u32 {
-    let head = encode_head(header);
-    let covered = head.get(BatchHeader::CRC_START..).unwrap_or_default();
-    crc32c::crc32c_append(crc32c::crc32c(covered), records)
+    let covered = crc32c::crc32c(&header.bytes()[BatchHeader::CRC_START..]);
+    crc32c::crc32c_append(covered, records)
 }
 
 #[cfg(test)]

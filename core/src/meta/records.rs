@@ -115,7 +115,7 @@ impl MetaRecord {
     /// is what comes out.
     #[must_use]
     pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::new();
+        let mut out = BytesMut::with_capacity(128);
         let (api_key, version) = self.frame();
         put_uvarint(&mut out, FRAME_VERSION);
         put_uvarint(&mut out, api_key);

@@ -31,7 +31,7 @@ impl Node {
         if !self.store.is_cleaning() {
             let best = self
                 .partitions
-                .values()
+                .compacted()
                 .filter_map(|partition| self.how_dirty(partition))
                 .max_by_key(|(dirty, id, _)| (*dirty, core::cmp::Reverse(*id)));
             if let Some((_, id, cleanable)) = best {
@@ -44,9 +44,6 @@ impl Node {
     /// What part of a compacted log is dirty, in millionths; `None` when it is not to be cleaned.
     fn how_dirty(&self, partition: &Partition) -> Option<(u64, PartitionId, Cleanable)> {
         let config = partition.config();
-        if !config.compacted {
-            return None;
-        }
         let old_ms = match config.min_compaction_lag_ms {
             0 => i64::MAX,
             lag_ms => self.now.wall_ms.saturating_sub(lag_ms),

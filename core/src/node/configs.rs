@@ -76,8 +76,17 @@ impl Node {
         self.group.settings_changed(group, own);
     }
 
-    /// The dynamic settings of the broker changed, or were read: from here on they hold.
+    /// The dynamic settings of the broker changed: from here on they hold, for its topics too.
     pub(super) fn broker_configs_changed(&mut self) {
+        self.take_dynamic_configs();
+        let names: Vec<TopicName> = self.meta.topics().map(|topic| topic.name.clone()).collect();
+        for name in names {
+            self.topic_config_changed(&name);
+        }
+    }
+
+    /// The dynamic settings of the broker, as the metadata has them, hold from here on.
+    pub(super) fn take_dynamic_configs(&mut self) {
         let mut config = self.static_config.clone();
         for (name, value) in self.meta.dynamic_configs() {
             // What a later version could set, this one leaves.
@@ -86,9 +95,5 @@ impl Node {
             }
         }
         self.config = config;
-        let names: Vec<TopicName> = self.meta.topics().map(|topic| topic.name.clone()).collect();
-        for name in names {
-            self.topic_config_changed(&name);
-        }
     }
 }

@@ -108,7 +108,8 @@ impl Node {
                 self.tell_groups_all();
                 let level = self.meta.feature_level(crate::meta::TRANSACTION_VERSION);
                 self.txn.set_transaction_version(level);
-                self.broker_configs_changed();
+                // Logs take their settings as they are opened.
+                self.take_dynamic_configs();
                 let groups: Vec<_> = self.meta.groups_with_configs().cloned().collect();
                 for group in groups {
                     self.group_config_changed(&group);

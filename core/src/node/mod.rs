@@ -18,6 +18,7 @@ mod group_tests;
 mod load;
 mod message;
 mod parked;
+mod partitions;
 mod retention;
 mod settings;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub(crate) use self::completion::Completion;
 pub(crate) use self::load::Loading;
 pub(crate) use self::message::{MarkerReply, Message};
 pub(crate) use self::parked::AfterChange;
+use self::partitions::Partitions;
 pub(crate) use self::timers::Timer;
 use self::timers::Timers;
 pub(crate) use self::turn::Refused;
@@ -49,7 +51,6 @@ use crate::partition::Partition;
 use crate::store::{ReadId, Store, TurnId};
 use crate::time::{Now, Timestamp};
 use crate::txn::{TxnCoordinator, VerifyId};
-use crate::types::PartitionId;
 
 /// A broker.
 #[derive(Clone, Debug)]
@@ -63,7 +64,7 @@ pub struct Node {
     phase: Phase,
     boot: Boot,
     pub(crate) meta: Meta,
-    pub(crate) partitions: BTreeMap<PartitionId, Partition>,
+    pub(crate) partitions: Partitions,
     pub(crate) txn: TxnCoordinator,
     pub(crate) group: GroupCoordinator,
     pub(crate) store: Store,
@@ -94,7 +95,7 @@ impl Node {
             phase: Phase::New,
             boot: Boot::default(),
             meta: Meta::new(settings::meta(&config), IdSource::new(config.entropy)),
-            partitions: BTreeMap::new(),
+            partitions: Partitions::default(),
             txn: TxnCoordinator::new(settings::txn(&config)),
             group: GroupCoordinator::new(settings::group(&config)),
             store: Store::new(settings::store(&config)),

@@ -178,9 +178,7 @@ impl Node {
         let config = self.log_config(name);
         for partition in 0..partitions {
             let id = PartitionId { topic_id, partition };
-            if let Some(partition) = self.partitions.get_mut(&id) {
-                partition.set_config(config.clone());
-            }
+            self.partitions.set_config(id, &config);
             self.set_segment_limits(id);
         }
     }

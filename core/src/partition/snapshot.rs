@@ -46,7 +46,7 @@ pub enum SnapshotError {
 
 /// Encodes entries, which must come in ascending order of producer id.
 pub(super) fn encode<'a>(entries: impl Iterator<Item = (ProducerId, &'a ProducerEntry)>) -> Bytes {
-    let mut out = BytesMut::new();
+    let mut out = BytesMut::with_capacity(CRC_END + 4 + ENTRY_LENGTH * entries.size_hint().0);
     out.put_i16(VERSION);
     out.put_u32(0);
     out.put_i32(0);

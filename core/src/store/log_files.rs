@@ -72,9 +72,8 @@ impl LogFiles {
             set.files.push(files::in_folder(folder, files::PARTITION_METADATA));
         }
         for segment in &self.image.segments {
-            let Some(live) = log.place_of(segment.base).map(|place| &log.segments[place]) else {
-                continue;
-            };
+            let Some(place) = log.place_of(segment.base) else { continue };
+            let live = &log.segments[place];
             if segment.size > live.durable {
                 set.files.push(Kind::Log.path(folder, segment.base));
             }

@@ -59,7 +59,7 @@ pub fn decode_key(key: &Bytes) -> Result<Arc<str>, TxnRecordError> {
     }
     let length = usize::try_from(cursor.try_get_i16().map_err(|_| TxnRecordError::Damaged)?)
         .map_err(|_| TxnRecordError::Damaged)?;
-    Ok(Arc::from(take_text(&mut cursor, length)?.as_str()))
+    take_text(&mut cursor, length)
 }
 
 /// The value of metadata at a cluster's transaction.version. A kept transaction needs the tags, so
@@ -295,12 +295,15 @@ impl Cursor {
     }
 }
 
-fn take_text(cursor: &mut Bytes, length: usize) -> Result<String, TxnRecordError> {
+fn take_text<T>(cursor: &mut Bytes, length: usize) -> Result<T, TxnRecordError>
+where
+    T: for<'a> From<&'a str>,
+{
     if length > cursor.len() {
         return Err(TxnRecordError::Damaged);
     }
     let bytes = cursor.split_to(length);
-    core::str::from_utf8(&bytes).map(String::from).map_err(|_| TxnRecordError::Damaged)
+    core::str::from_utf8(&bytes).map(T::from).map_err(|_| TxnRecordError::Damaged)
 }
 
 /// An array's length, or with `flexible` a compact string's as well: the length plus one.

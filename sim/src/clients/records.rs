@@ -1,6 +1,6 @@
 //! The batches that simulated producers send: encoded here, screened as a connection task does.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use verdict_core::batch::Screened;
 
 use crate::history::{is_tombstone, key_of};
@@ -21,9 +21,10 @@ pub(super) fn batch(writer: Writer, timestamp_ms: i64, apps: &[u64]) -> Bytes {
 
 /// The same, every value longer by so many bytes.
 pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize) -> Bytes {
-    let mut records = BytesMut::with_capacity(apps.len() * 24);
+    let mut records = Vec::with_capacity(apps.len() * (24 + pad));
+    let mut record = Vec::with_capacity(24 + pad);
     for (delta, &app) in (0_i64..).zip(apps) {
-        let mut record = BytesMut::with_capacity(24);
+        record.clear();
         record.put_u8(0);
         varint(&mut record, 0);
         varint(&mut record, delta);
@@ -45,7 +46,7 @@ pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize
         varint(&mut records, record.len() as i64);
         records.extend_from_slice(&record);
     }
-    let mut body = BytesMut::with_capacity(40 + records.len());
+    let mut body = Vec::with_capacity(40 + records.len());
     body.put_i16(if writer.transactional { 0x10 } else { 0 });
     body.put_i32(apps.len() as i32 - 1);
     body.put_i64(timestamp_ms);
@@ -55,17 +56,17 @@ pub(super) fn padded(writer: Writer, timestamp_ms: i64, apps: &[u64], pad: usize
     body.put_i32(writer.sequence);
     body.put_i32(apps.len() as i32);
     body.extend_from_slice(&records);
-    let mut out = BytesMut::with_capacity(21 + body.len());
+    let mut out = Vec::with_capacity(21 + body.len());
     out.put_i64(0);
     out.put_i32(9 + body.len() as i32);
     out.put_i32(-1);
     out.put_u8(2);
     out.put_u32(crc32c::crc32c(&body));
     out.extend_from_slice(&body);
-    out.freeze()
+    out.into()
 }
 
-fn varint(out: &mut BytesMut, value: i64) {
+fn varint(out: &mut Vec<u8>, value: i64) {
     let mut raw = ((value << 1) ^ (value >> 63)).cast_unsigned();
     while raw >= 0x80 {
         out.put_u8((raw & 0x7f) as u8 | 0x80);

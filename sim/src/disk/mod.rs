@@ -15,6 +15,7 @@ mod names;
 mod sync;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use bytes::Bytes;
 use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, Lane, Ticket};
@@ -525,12 +526,17 @@ impl SimDisk {
     }
 
     fn list(&self, folder: &FilePath) -> Vec<String> {
+        let folder = folder.as_str();
+        let below = |path: &&FilePath| path.as_str().starts_with(folder);
         let within = |path: &FilePath| {
-            let is_in = path.is_in(folder.as_str()) && !path.as_str().is_empty();
+            let is_in = path.is_in(folder) && !path.as_str().is_empty();
             is_in.then(|| path.name().to_owned())
         };
-        let mut names: Vec<String> = self.cached.files.keys().filter_map(within).collect();
-        names.extend(self.cached.folders.iter().filter_map(within));
+        let from = (Bound::Included(folder), Bound::Unbounded);
+        let files = self.cached.files.range::<str, _>(from).map(|(path, _)| path);
+        let folders = self.cached.folders.range::<str, _>(from);
+        let mut names: Vec<String> =
+            files.take_while(below).chain(folders.take_while(below)).filter_map(within).collect();
         names.sort();
         names
     }

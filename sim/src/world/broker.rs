@@ -656,7 +656,7 @@ impl Broker {
         } else {
             0
         };
-        let (name, path) = (op_name(&op), op_path(&op).to_owned());
+        let (name, path) = (op_name(&op), op_path(&op));
         let path_hash = hash_bytes(path.as_bytes());
         env.trace.event(
             env.now_us,
@@ -671,7 +671,7 @@ impl Broker {
             };
             self.say(env, || format!("{name} {path} {size}"));
         }
-        let pinned = env.pins.disk(name, &path);
+        let pinned = env.pins.disk(name, path);
         match pinned {
             Some(Act::DiskIo) => self.disk.pin(ticket, DiskFault::Io),
             Some(Act::Tear(frames, _)) => tear(&mut op, frames),

@@ -239,9 +239,8 @@ impl SimDisk {
             return Some(FilePath::from("every snapshot"));
         }
         let derived = |path: &FilePath| {
-            let kinds =
-                [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
-            kinds.iter().any(|end| path.as_str().ends_with(end))
+            let kinds = [".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
+            kinds.iter().any(|end| path.as_str().ends_with(end)) || self.is_derived_snapshot(path)
         };
         let paths: Vec<FilePath> =
             self.durable.files.keys().filter(|path| derived(path)).cloned().collect();
@@ -258,9 +257,25 @@ impl SimDisk {
         Some(path)
     }
 
-    /// While the node is down all snapshots are lost.
+    /// Whether a file is a snapshot that its log can make again. Where the log's first segment was
+    /// deleted the snapshot alone knows the producers that wrote there.
+    fn is_derived_snapshot(&self, path: &FilePath) -> bool {
+        let first = FilePath::from(format!("{}/{:020}.log", path.parent(), 0));
+        path.as_str().ends_with(".snapshot") && self.durable.files.contains_key(&first)
+    }
+
+    /// While the node is down all snapshots are lost that the logs can make again.
     pub fn lose_snapshots(&mut self) {
-        self.durable.files.retain(|path, _| !path.as_str().ends_with(".snapshot"));
+        let lost: Vec<FilePath> = self
+            .durable
+            .files
+            .keys()
+            .filter(|path| self.is_derived_snapshot(path))
+            .cloned()
+            .collect();
+        for path in &lost {
+            self.durable.files.remove(path);
+        }
         self.cached = self.durable.clone();
         self.forget_unnamed();
     }

@@ -197,6 +197,8 @@ marks! {
     NamesakeDeleted = "store.namesake_deleted",
     /// A log's segments began to be cleaned.
     CleaningBegun = "store.cleaning.begun",
+    /// Cleaning took a marker's record and left its batch, for its producer's epoch.
+    CleanedMarkerStays = "store.cleaning.marker_emptied",
     /// Cleaned segments were taken into use.
     CleaningInstalled = "store.cleaning.installed",
     /// Cleaned segments have their names for good.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, Subcommand};
 use verdict_core::marks::Mark;
 use verdict_sim::explore::{
-    Exploration, Failure, Summary, explore, explore_until, history_of, run_seed,
+    Exploration, Failure, Run, Summary, explore, explore_until, history_of, run_seed,
 };
 use verdict_sim::history::History;
 use verdict_sim::nightly::{Nightly, worst};
@@ -66,6 +66,9 @@ enum Command {
         /// Writes every failing seed into this folder, as `seed-N.toml`.
         #[arg(long)]
         save: Option<PathBuf>,
+        /// Names the seeds that hit this coverage mark.
+        #[arg(long, value_parser = mark_of)]
+        reaches: Option<Mark>,
     },
     /// Runs one seed.
     Run {
@@ -169,6 +172,10 @@ fn size_of(name: &str) -> Result<Size, String> {
     Size::from_name(name).ok_or_else(|| format!("\"{name}\" is no size of a world"))
 }
 
+fn mark_of(name: &str) -> Result<Mark, String> {
+    Mark::from_name(name).ok_or_else(|| format!("\"{name}\" is no coverage mark"))
+}
+
 fn trace_of(wanted: Option<TraceOf>) -> Trace {
     match wanted {
         None => Trace::quiet(),
@@ -197,11 +204,21 @@ fn main() -> ExitCode {
     // Panics are caught per seed and reported with it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
     match Cli::parse().command {
-        Command::Explore { seeds, jobs, from, size, clusters, failures, check_every, save } => {
+        Command::Explore {
+            seeds,
+            jobs,
+            from,
+            size,
+            clusters,
+            failures,
+            check_every,
+            save,
+            reaches,
+        } => {
             let most_failures = failures.max(1);
             let plan =
                 Exploration { from, size, clusters, seeds, jobs, check_every, most_failures };
-            explore_and_report(plan, save.as_deref())
+            explore_and_report(plan, save.as_deref(), reaches)
         }
         Command::Run { seed, size, trace } => run_one(Seed { number: seed, size }, trace),
         Command::History { seed, size } => print_history(Seed { number: seed, size }),
@@ -241,7 +258,7 @@ fn timed<T>(act: impl FnOnce() -> T) -> (T, Duration) {
     (result, began.elapsed())
 }
 
-fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
+fn explore_and_report(plan: Exploration, save: Option<&Path>, reaches: Option<Mark>) -> ExitCode {
     let commit = commit();
     say!("seeds {} to {}, {} jobs", plan.from, plan.from + plan.seeds, plan.jobs);
     let stop = stop_flag();
@@ -258,7 +275,13 @@ fn explore_and_report(plan: Exploration, save: Option<&Path>) -> ExitCode {
             None => {}
         }
     };
-    let (summary, took) = timed(|| explore_until(plan, &stop, failing, |_| {}));
+    let reached = |_: &Summary, number: u64, run: &Run| {
+        let count = |mark: Mark| run.marks.get(mark as usize).copied().unwrap_or(0);
+        if let Some(mark) = reaches.filter(|&mark| count(mark) > 0) {
+            say!("seed {number} hits {} {} times", mark.name(), count(mark));
+        }
+    };
+    let (summary, took) = timed(|| explore_until(plan, &stop, failing, reached));
     report(&summary, took, plan.jobs);
     ExitCode::from(worst(summary.failures.iter().map(|(_, failure)| failure.exit_code())))
 }

@@ -86,7 +86,7 @@ impl Nightly {
                 Err(error) => say!("  not saved: {error}"),
             }
         };
-        let summary = explore_until(plan, stop, failing, |summary| {
+        let summary = explore_until(plan, stop, failing, |summary, _, _| {
             if began.elapsed() >= self.time {
                 stop.store(true, Ordering::Relaxed);
             }

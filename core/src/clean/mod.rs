@@ -33,6 +33,7 @@ pub use self::job::{Job, JobDone, Piece};
 use self::keys::Keys;
 use self::transactions::Transactions;
 use crate::batch::{self, BatchHeader, CheckedBatch, Order, Record};
+use crate::mark;
 use crate::partition::AbortedTxn;
 use crate::types::{Offset, ProducerEpoch, ProducerId};
 
@@ -155,8 +156,10 @@ impl Cleaner {
             }
         }
         if kept.is_empty() {
-            let stays = self.must_stay(&header);
-            return if stays {
+            return if self.must_stay(&header) {
+                if header.is_control() && header.record_count > 0 {
+                    mark!(CleanedMarkerStays);
+                }
                 batch::emptied(&header).ok_or(Unreadable).map(Some)
             } else {
                 Ok(None)

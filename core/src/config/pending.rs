@@ -4,10 +4,6 @@
 /// Their names, sorted.
 pub const PENDING: &[&str] = &[
     "default.replication.factor",
-    "group.consumer.max.heartbeat.interval.ms",
-    "group.consumer.max.session.timeout.ms",
-    "group.consumer.min.heartbeat.interval.ms",
-    "group.consumer.min.session.timeout.ms",
     "log.index.size.max.bytes",
     "log.segment.delete.delay.ms",
     "metadata.log.segment.bytes",

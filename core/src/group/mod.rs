@@ -60,7 +60,7 @@ pub use self::classic::{
 pub use self::commit::{CommitPartition, OffsetCommit, TxnOffsets};
 pub use self::consumer::{
     ConsumerBeat, ConsumerConfig, ConsumerHeartbeat, ConsumerKey, ConsumerState, DescribedConsumer,
-    DescribedConsumerGroup, Partitions,
+    DescribedConsumerGroup, OwnSettings, Partitions,
 };
 pub use self::error::GroupError;
 pub use self::fetch::{Fetched, FetchedOffset};
@@ -333,6 +333,8 @@ pub struct GroupCoordinator {
     dying: BTreeSet<GroupId>,
     ids: IdSource,
     topics: Topics,
+    /// Groups with settings of their own.
+    own_settings: BTreeMap<GroupId, OwnSettings>,
 }
 
 impl GroupCoordinator {
@@ -350,6 +352,7 @@ impl GroupCoordinator {
             // Apart from the ids of topics, which are drawn from the same entropy.
             ids: IdSource::new(config.entropy ^ 0x6d65_6d62_6572_6964),
             topics: Topics::new(),
+            own_settings: BTreeMap::new(),
         }
     }
 
@@ -440,6 +443,21 @@ impl GroupCoordinator {
     /// A topic is gone, as of an offset of the metadata log.
     pub fn topic_gone(&mut self, id: TopicId, at: Offset) {
         self.topics.remove(id, u64::try_from(at).unwrap_or(0));
+    }
+
+    /// A group has these settings of its own from here on. Timers that are running keep theirs.
+    pub fn settings_changed(&mut self, group: &GroupId, own: OwnSettings) {
+        if own == OwnSettings::default() {
+            self.own_settings.remove(group);
+        } else {
+            self.own_settings.insert(group.clone(), own);
+        }
+    }
+
+    /// What holds for a consumer group.
+    fn consumer_config(&self, group: &str) -> ConsumerConfig {
+        let own = self.own_settings.get(group);
+        own.map_or(self.config.consumer, |own| self.config.consumer.with(own))
     }
 
     fn state_of(&self, group: &str, found: &Group) -> GroupState {

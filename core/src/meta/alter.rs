@@ -56,7 +56,7 @@ pub struct NewPartitions {
 /// Records, and the dynamic settings there are with them.
 pub type BrokerPlan = (Vec<Bytes>, BTreeMap<Arc<str>, Arc<str>>);
 
-type Values = BTreeMap<Arc<str>, Arc<str>>;
+pub(super) type Values = BTreeMap<Arc<str>, Arc<str>>;
 
 impl Meta {
     /// The records that change some settings of a topic.
@@ -192,13 +192,13 @@ impl Meta {
     }
 }
 
-fn owned(values: &[(String, String)]) -> Values {
+pub(super) fn owned(values: &[(String, String)]) -> Values {
     values.iter().map(|(name, value)| (Arc::from(&**name), Arc::from(&**value))).collect()
 }
 
 /// `list` says whether the setting is a list, and its default; `None` when there is no such
 /// setting, which only the check of the whole may refuse.
-fn apply(
+pub(super) fn apply(
     values: &mut Values,
     op: &AlterOp,
     list: Option<(bool, &'static str)>,
@@ -239,7 +239,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A record for each touched name, once.
-fn config_records<'a>(
+pub(super) fn config_records<'a>(
     resource_type: i8,
     resource: &str,
     after: &Values,

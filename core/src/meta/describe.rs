@@ -6,9 +6,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Meta, TOPIC_CONFIGS, Topic, TopicConfig};
-use crate::config::{PROPERTIES, Property};
+use crate::config::{DYNAMIC_WITHOUT_EFFECT, PROPERTIES, Property};
 
-/// Where a value comes from: Kafka's `ConfigSource`, the strongest first.
+/// Kafka's number of the type of texts.
+const STRING: i8 = 2;
+
+/// Where a value comes from: Kafka's `ConfigSource`, with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConfigSource {
     /// The topic's own.
@@ -21,6 +24,8 @@ pub enum ConfigSource {
     StaticBroker = 4,
     /// The default.
     Default = 5,
+    /// The group's own.
+    Group = 8,
 }
 
 /// A value on the way to the one that holds.
@@ -59,7 +64,7 @@ impl Meta {
     }
 
     /// The values of a broker setting, the strongest first, without the default.
-    fn of_broker<'a>(
+    pub(super) fn of_broker<'a>(
         &'a self,
         name: &'a str,
     ) -> impl Iterator<Item = (ConfigSource, &'a Arc<str>)> {
@@ -129,7 +134,7 @@ impl Meta {
 
     /// Every setting of this broker.
     pub fn describe_broker(&self) -> impl Iterator<Item = Described> + '_ {
-        PROPERTIES.iter().map(|property| {
+        let known = PROPERTIES.iter().map(|property| {
             let values = self.of_broker(property.name).map(|(source, value)| Synonym {
                 name: property.name,
                 value: String::from(&**value),
@@ -138,7 +143,26 @@ impl Meta {
             let mut synonyms: Vec<_> = values.collect();
             synonyms.extend(default_synonym(property.name, property.default));
             described(property, synonyms)
-        })
+        });
+        let given = DYNAMIC_WITHOUT_EFFECT.iter().filter_map(|name| {
+            let values = self.of_broker(name).map(|(source, value)| Synonym {
+                name,
+                value: String::from(&**value),
+                source,
+            });
+            let synonyms: Vec<_> = values.collect();
+            let holds = synonyms.first()?;
+            Some(Described {
+                name,
+                value: Some(holds.value.clone()),
+                source: holds.source,
+                type_id: STRING,
+                read_only: false,
+                doc: "Has no effect: there is no SASL listener.",
+                synonyms,
+            })
+        });
+        known.chain(given)
     }
 
     /// The settings that all brokers were given while they ran.
@@ -163,7 +187,7 @@ impl Meta {
 }
 
 /// A default that is not there ("" for "not set") is no value.
-fn default_synonym(name: &'static str, default: &str) -> Option<Synonym> {
+pub(super) fn default_synonym(name: &'static str, default: &str) -> Option<Synonym> {
     let value = String::from(default);
     (!default.is_empty()).then_some(Synonym { name, value, source: ConfigSource::Default })
 }

@@ -16,6 +16,7 @@ mod describe;
 mod error;
 mod features;
 pub mod fuzz;
+mod groups;
 mod ids;
 pub mod records;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use self::error::MetaError;
 pub use self::features::{
     Features, GROUP_VERSION, SUPPORTED, SupportedFeature, TRANSACTION_VERSION,
 };
+pub use self::groups::{GROUP_CONFIGS, GroupConfigKey};
 pub use self::ids::IdSource;
 
 /// Producer ids in one block.
@@ -50,6 +52,8 @@ pub const PRODUCER_ID_BLOCK: i64 = 1_000;
 const CONFIG_OF_TOPIC: i8 = 2;
 /// Kafka's `ConfigResource.Type` of brokers.
 const CONFIG_OF_BROKER: i8 = 4;
+/// Kafka's `ConfigResource.Type` of groups.
+const CONFIG_OF_GROUP: i8 = 32;
 
 /// What the metadata needs of the broker's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +135,11 @@ pub enum MetaChange {
     },
     /// A dynamic setting of this broker changed.
     BrokerConfigChanged,
+    /// A setting of a group changed.
+    GroupConfigChanged {
+        /// The group.
+        group: Arc<str>,
+    },
     /// A block of producer ids that this life planned may be given out.
     ProducerIds {
         /// The first.
@@ -164,6 +173,8 @@ pub struct Meta {
     /// Dynamic settings of all brokers, and of this one.
     cluster_configs: BTreeMap<Arc<str>, Arc<str>>,
     broker_configs: BTreeMap<Arc<str>, Arc<str>>,
+    /// Settings of groups, whether those are there or not.
+    group_configs: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<str>>>,
     features: BTreeMap<Arc<str>, i16>,
     features_epoch: Offset,
     cluster_id: Option<Arc<str>>,
@@ -190,6 +201,7 @@ impl Meta {
             by_id: BTreeMap::new(),
             cluster_configs: BTreeMap::new(),
             broker_configs: BTreeMap::new(),
+            group_configs: BTreeMap::new(),
             features: BTreeMap::new(),
             features_epoch: -1,
             cluster_id: None,
@@ -275,6 +287,7 @@ impl Meta {
             CONFIG_OF_BROKER if self.is_this_broker(resource) => {
                 (&mut self.broker_configs, MetaChange::BrokerConfigChanged)
             }
+            CONFIG_OF_GROUP => return self.replay_group_config(resource, name, value),
             _ => return MetaChange::Other,
         };
         match value {
@@ -282,6 +295,24 @@ impl Meta {
             None => configs.remove(&name),
         };
         change
+    }
+
+    fn replay_group_config(
+        &mut self,
+        group: &str,
+        name: Arc<str>,
+        value: Option<Arc<str>>,
+    ) -> MetaChange {
+        let group: Arc<str> = Arc::from(group);
+        let configs = self.group_configs.entry(group.clone()).or_default();
+        match value {
+            Some(value) => configs.insert(name, value),
+            None => configs.remove(&name),
+        };
+        if configs.is_empty() {
+            self.group_configs.remove(&group);
+        }
+        MetaChange::GroupConfigChanged { group }
     }
 
     fn replay_removal(&mut self, id: TopicId) -> MetaChange {

@@ -70,6 +70,12 @@ impl Node {
         set(&mut config).map_err(|error| error.to_string())
     }
 
+    /// The settings of a group changed: they hold from its next heartbeat on.
+    pub(super) fn group_config_changed(&mut self, group: &Arc<str>) {
+        let own = self.meta.own_settings(&self.config, group);
+        self.group.settings_changed(group, own);
+    }
+
     /// The dynamic settings of the broker changed, or were read: from here on they hold.
     pub(super) fn broker_configs_changed(&mut self) {
         let mut config = self.static_config.clone();

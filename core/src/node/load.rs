@@ -109,6 +109,10 @@ impl Node {
                 let level = self.meta.feature_level(crate::meta::TRANSACTION_VERSION);
                 self.txn.set_transaction_version(level);
                 self.broker_configs_changed();
+                let groups: Vec<_> = self.meta.groups_with_configs().cloned().collect();
+                for group in groups {
+                    self.group_config_changed(&group);
+                }
                 self.prepare_logs();
             }
             Loading::Transactions(partition) => {

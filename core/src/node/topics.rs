@@ -119,6 +119,7 @@ impl Node {
                 self.txn.set_transaction_version(level);
             }
             // Settings are taken together, by the caller.
+            MetaChange::GroupConfigChanged { group } => self.group_config_changed(&group),
             MetaChange::BrokerConfigChanged
             | MetaChange::TopicConfigChanged { .. }
             | MetaChange::TopicCreated { .. }

@@ -134,6 +134,9 @@ pub(super) struct FakeDisk {
     folders: BTreeSet<String>,
     /// Names as of the last sync of their folder.
     durable_names: BTreeMap<String, FakeFile>,
+    /// Those of them that are in folders which were removed: once the parent is synced they are
+    /// gone, also when a folder of that name is there again.
+    removed: BTreeSet<String>,
 }
 
 impl FakeDisk {
@@ -199,6 +202,8 @@ impl FakeDisk {
                 self.folders.remove(folder.as_str());
                 let prefix = alloc::format!("{folder}/");
                 self.files.retain(|path, _| !path.starts_with(&prefix));
+                let durable = self.durable_names.keys().filter(|path| path.starts_with(&prefix));
+                self.removed.extend(durable.cloned());
                 Ok(FileOutcome::Done)
             }
         }
@@ -237,6 +242,7 @@ impl FakeDisk {
         }
         self.durable_names = after.clone();
         self.files = after;
+        self.removed.clear();
     }
 
     /// A file's bytes as a reader sees them.
@@ -278,6 +284,7 @@ impl FakeDisk {
             file.durable = file.live.clone();
             file.unsynced.clear();
             if file.synced_name {
+                self.removed.remove(path);
                 self.durable_names.insert(path.to_string(), file.clone());
             }
         }
@@ -288,13 +295,13 @@ impl FakeDisk {
         self.durable_names.retain(|path, _| !inside(path) || self.files.contains_key(path));
         if folder.is_empty() {
             // The removal of a folder is an entry of its parent.
-            let folders = &self.folders;
-            self.durable_names.retain(|path, _| {
-                path.rsplit_once('/').is_none_or(|(folder, _)| folders.contains(folder))
-            });
+            for path in core::mem::take(&mut self.removed) {
+                self.durable_names.remove(&path);
+            }
         }
         for (path, file) in self.files.iter_mut().filter(|(path, _)| inside(path)) {
             file.synced_name = true;
+            self.removed.remove(path);
             self.durable_names.insert(path.clone(), file.clone());
         }
     }

@@ -209,6 +209,9 @@ pub(crate) struct Workload {
     pub(crate) count: u64,
     /// After one transaction in how many a late marker is sent.
     pub(crate) late_markers: u32,
+    /// Several brokers: between them there is time for a marker between the verification of a batch
+    /// and its append, so that transactions of old are often of one that races with their end.
+    pub(crate) races: bool,
     /// How many batches a long one has: at least so many, and fewer than so many more.
     pub(crate) long: (u32, u32),
     /// Transactions of version 2.
@@ -219,7 +222,7 @@ pub(crate) struct Workload {
 
 /// Draws the steps of a transactional producer.
 pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec<Op> {
-    let Workload { parts, groups, count, late_markers, long, v2, own } = of;
+    let Workload { parts, groups, count, late_markers, races, long, v2, own } = of;
     let mut ops = Vec::new();
     if let Some(part) = own {
         ops.push(Op::Begin);
@@ -253,13 +256,16 @@ pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec
             }
         }
         if !v2 && choices.below(Label::Operation, 6) == 5 {
-            let part = choices.below(Label::Target, u32::from(parts)) as Part;
-            ops.push(Op::Straggler { part, us: choices.between(Label::Think, 0, 1_000) });
-            ops.push(Op::Sleep { ms: choices.between(Label::Think, 0, 3) });
+            ops.extend(draw_straggler(choices, parts));
         }
         ops.push(if choices.below(Label::Decision, 4) == 3 { Op::Abort } else { Op::Commit });
         if !v2 && matches!(ops.last(), Some(Op::Abort)) && choices.below(Label::Operation, 4) == 3 {
             ops.push(Op::Contradict);
+        }
+        if !v2 && races && choices.below(Label::Operation, 2) == 1 {
+            ops.push(Op::Begin);
+            ops.extend(draw_straggler(choices, parts));
+            ops.push(Op::Abort);
         }
         if v2 && choices.below(Label::Operation, late_markers) + 1 == late_markers {
             ops.push(draw_late_marker(choices, parts));
@@ -273,6 +279,13 @@ pub(crate) fn draw_transactions(choices: &mut impl Choices, of: Workload) -> Vec
         }
     }
     ops
+}
+
+/// A batch that is on its way while its transaction ends.
+fn draw_straggler(choices: &mut impl Choices, parts: Part) -> [Op; 2] {
+    let part = choices.below(Label::Target, u32::from(parts)) as Part;
+    let us = choices.between(Label::Think, 0, 1_000);
+    [Op::Straggler { part, us }, Op::Sleep { ms: choices.between(Label::Think, 0, 3) }]
 }
 
 fn draw_send(choices: &mut impl Choices, parts: Part) -> Op {

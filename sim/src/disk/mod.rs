@@ -59,6 +59,8 @@ pub struct SimDisk {
     pinned: Option<(Ticket, DiskFault)>,
     /// Says that a write was synced, and it was not: no broker can be right on it.
     lies: bool,
+    /// The last crash took bytes of a segment of the clients' topic, and left a later one.
+    has_hole: bool,
 }
 
 /// What an operation is called in scenarios and traces.
@@ -188,6 +190,7 @@ impl SimDisk {
             self.busy_until[index] = 0;
         }
         self.pinned = None;
+        let segments = self.segments();
         let changes: Vec<NameChange> =
             core::mem::take(&mut self.changes).into_iter().map(|(_, change)| change).collect();
         self.durable.crash(&changes, choices);
@@ -206,11 +209,34 @@ impl SimDisk {
         for contents in self.inodes.values_mut() {
             contents.crash(choices);
         }
+        self.has_hole = has_hole(&segments, &self.segments());
+    }
+
+    /// Whether the last crash left a hole in a log of the clients' topic: only the checkpoint, or
+    /// the journal, tells it from the holes of cleaning.
+    pub const fn has_hole(&self) -> bool {
+        self.has_hole
+    }
+
+    /// Segments of the clients' topic that have bytes, and how many.
+    fn segments(&self) -> BTreeMap<FilePath, usize> {
+        let length = |inode: &Inode| self.inodes.get(&inode.0).map_or(0, Contents::len);
+        let is_one =
+            |path: &FilePath| path.as_str().ends_with(".log") && !path.as_str().starts_with("__");
+        let files = self.cached.files.iter().filter(|(path, _)| is_one(path));
+        files
+            .map(|(path, inode)| (path.clone(), length(inode)))
+            .filter(|&(_, length)| length > 0)
+            .collect()
     }
 
     /// While the node is down a derived file is lost, cut or has a bit turned: a snapshot or an
-    /// index, which the log can make again.
+    /// index, which the log can make again. Or all snapshots are lost.
     pub fn damage_derived(&mut self, choices: &mut Source) -> Option<FilePath> {
+        if choices.below(Label::Damage, 2) == 1 {
+            self.lose_snapshots();
+            return Some(FilePath::from("every snapshot"));
+        }
         let derived = |path: &FilePath| {
             let kinds =
                 [".snapshot", ".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
@@ -229,6 +255,13 @@ impl SimDisk {
             self.inodes.get_mut(&inode.0)?.damage(choices);
         }
         Some(path)
+    }
+
+    /// While the node is down all snapshots are lost.
+    pub fn lose_snapshots(&mut self) {
+        self.durable.files.retain(|path, _| !path.as_str().ends_with(".snapshot"));
+        self.cached = self.durable.clone();
+        self.forget_unnamed();
     }
 
     /// While the node is down a record of the transaction log that a later one supersedes becomes
@@ -276,10 +309,12 @@ impl SimDisk {
         Some(path)
     }
 
-    /// While the node is down the checkpoint file goes, or its copy, or both. Whether both did.
+    /// While the node is down the checkpoint file goes, or its copy, or both, as always where there
+    /// is a hole. Whether both did.
     pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
         let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
-        let gone = match choices.below(Label::Damage, 4) {
+        let picked = choices.below(Label::Damage, 4);
+        let gone = match if self.has_hole { 2 } else { picked } {
             0 => &names[..1],
             1 => &names[1..],
             _ => &names[..],
@@ -499,6 +534,16 @@ impl SimDisk {
         names.sort();
         names
     }
+}
+
+/// Whether a segment has fewer bytes than before, and a later one of its log has some.
+fn has_hole(before: &BTreeMap<FilePath, usize>, after: &BTreeMap<FilePath, usize>) -> bool {
+    before.iter().filter(|&(path, length)| after.get(path).is_none_or(|left| left < length)).any(
+        |(path, _)| {
+            let later = after.range(path.clone()..).find(|&(other, _)| other != path);
+            later.is_some_and(|(other, _)| other.parent() == path.parent())
+        },
+    )
 }
 
 #[cfg(test)]

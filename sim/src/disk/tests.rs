@@ -160,3 +160,20 @@ fn a_folder_lists_its_files_and_folders_sorted() {
     let listed = run(&mut disk, FileOp::List { folder: "t-0".into() });
     assert_eq!(listed, Ok(FileOutcome::Names(vec!["a".to_owned(), "b".to_owned()])));
 }
+
+#[test]
+fn a_hole_is_a_segment_that_lost_bytes_before_one_of_its_log_that_has_some() {
+    let files = |list: &[(&str, usize)]| -> BTreeMap<FilePath, usize> {
+        list.iter().map(|&(path, length)| (FilePath::from(path), length)).collect()
+    };
+    let before = files(&[("t-0/0.log", 5), ("t-0/5.log", 5), ("t-1/0.log", 5)]);
+    let cases: [(&[(&str, usize)], bool); 4] = [
+        (&[("t-0/5.log", 5), ("t-1/0.log", 5)], true),
+        (&[("t-0/0.log", 3), ("t-0/5.log", 1)], true),
+        (&[("t-0/0.log", 5), ("t-1/0.log", 5)], false),
+        (&[("t-0/0.log", 5), ("t-0/5.log", 5), ("t-1/0.log", 5)], false),
+    ];
+    for (after, is_hole) in cases {
+        assert_eq!(has_hole(&before, &files(after)), is_hole, "{after:?}");
+    }
+}

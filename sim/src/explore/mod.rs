@@ -95,17 +95,17 @@ impl Summary {
 /// Explores. `progress` is called with every failing seed as soon as it is known.
 #[must_use]
 pub fn explore(plan: Exploration, progress: impl Fn(u64, &Failure) + Sync) -> Summary {
-    explore_until(plan, &AtomicBool::new(false), progress, |_| {})
+    explore_until(plan, &AtomicBool::new(false), progress, |_, _, _| {})
 }
 
 /// Explores until the plan is done or somebody stops it, and keeps what was found. `after` is
-/// called with the sums after every seed.
+/// called after every seed, with the sums and with what its run was.
 #[must_use]
 pub fn explore_until(
     plan: Exploration,
     stop: &AtomicBool,
     progress: impl Fn(u64, &Failure) + Sync,
-    after: impl Fn(&Summary) + Sync,
+    after: impl Fn(&Summary, u64, &Run) + Sync,
 ) -> Summary {
     let next = AtomicU64::new(plan.from);
     let shared = Mutex::new(Summary::default());
@@ -129,7 +129,7 @@ pub fn explore_until(
                     }
                     let mut summary = shared.lock().expect("no thread panics with the summary");
                     summary.add(seed, &run);
-                    after(&summary);
+                    after(&summary, seed, &run);
                     if summary.failures.len() >= plan.most_failures {
                         enough.store(true, Ordering::Relaxed);
                     }

@@ -158,6 +158,7 @@ impl Scenario {
                 intensity: 1,
                 forgets_producers: false,
                 ages_epochs: false,
+                holes_rot: 0,
                 compacts: None,
                 pipeline,
                 late_groups: cluster.late_groups,

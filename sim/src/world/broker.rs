@@ -104,6 +104,10 @@ pub(super) struct Broker {
     requests: BTreeMap<RequestId, (ConnId, u32, &'static str)>,
     next_request: u64,
     inputs_to_live: Option<u64>,
+    /// How many markers cleaning had emptied when it was looked at last.
+    emptied: u64,
+    /// Cleaning emptied one in this life, and the node is to die of that.
+    dies_cleaned: bool,
     marks_seen: u64,
     crash_when_done: Option<(Ticket, u64)>,
     stopping: Stopping,
@@ -142,6 +146,8 @@ impl Broker {
             requests: BTreeMap::new(),
             next_request: 1,
             inputs_to_live: None,
+            emptied: 0,
+            dies_cleaned: false,
             marks_seen: 0,
             crash_when_done: None,
             stopping: Stopping::No,
@@ -204,8 +210,25 @@ impl Broker {
     /// one ends, where epochs were aged and nodes die.
     fn may_die_soon(&mut self, env: &mut Env) {
         let dies = env.has_aged_epochs && env.profile.rate(Fault::Crash) > 0;
-        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 2) == 1 {
+        if dies && self.inputs_to_live.is_none() && env.choices.below(Label::CrashInputs, 4) > 0 {
             self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 1, 6));
+        }
+    }
+
+    /// Cleaning left of a producer's last marker an empty batch, which is seldom: often the node dies
+    /// soon and comes back without snapshots, and has to read it, as long as there are faults.
+    fn may_die_cleaned(&mut self, env: &mut Env) {
+        let emptied = marks::count(Mark::CleanedMarkerStays);
+        let more = core::mem::replace(&mut self.emptied, emptied) < emptied;
+        let dies = !self.is_member && env.profile.on().next().is_some();
+        if more {
+            self.say(env, || "has emptied a marker by cleaning".to_owned());
+        }
+        if more && dies && self.inputs_to_live.is_none() {
+            self.dies_cleaned = env.choices.below(Label::CrashInputs, 2) == 1;
+            if self.dies_cleaned {
+                self.inputs_to_live = Some(env.choices.between(Label::CrashInputs, 5, 60));
+            }
         }
     }
 
@@ -408,6 +431,7 @@ impl Broker {
         {
             env.move_something();
         }
+        self.may_die_cleaned(env);
         let mut outputs_to_live = self.doomed(env);
         let now = self.now(env);
         let rotated = marks::count(Mark::TxnPidRotated);
@@ -482,6 +506,9 @@ impl Broker {
 
     /// What becomes of a disk whose node is down.
     fn tamper(&mut self, env: &mut Env) {
+        if core::mem::take(&mut self.dies_cleaned) {
+            self.disk.lose_snapshots();
+        }
         if env.choices.chance(Label::DerivedDamaged, env.profile.rate(Fault::DerivedDamaged))
             && let Some(path) = self.disk.damage_derived(&mut env.choices)
         {
@@ -499,7 +526,9 @@ impl Broker {
             let aged = self.disk.age_epochs(&mut env.choices);
             env.note_aged(aged);
         }
-        if env.choices.chance(Label::CheckpointLost, env.profile.rate(Fault::CheckpointLost)) {
+        let rate = env.profile.rate(Fault::CheckpointLost);
+        let rate = if self.disk.has_hole() { rate.max(env.holes_rot) } else { rate };
+        if env.choices.chance(Label::CheckpointLost, rate) {
             let both = self.disk.lose_checkpoints(&mut env.choices);
             let what = if both { "its checkpoints" } else { "one of its checkpoints" };
             self.say(env, || format!("finds {what} gone"));

@@ -63,6 +63,8 @@ pub struct Env {
     pub(super) asked: Asked,
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
+    /// How often, in 10,000, the checkpoint is gone too when a crash leaves a hole in a log.
+    pub(super) holes_rot: u32,
     /// The databases of two-phase commit, which no fault reaches.
     pub outside: Outside,
     /// They were.
@@ -107,6 +109,7 @@ impl Env {
             finds_groups: false,
             asked: Asked::default(),
             epochs_to_age: false,
+            holes_rot: 0,
             outside: Outside::default(),
             has_aged_epochs: false,
             pioneers: BTreeMap::new(),
@@ -128,6 +131,11 @@ impl Env {
 
     pub(super) fn with_old_epochs(mut self, age: bool) -> Self {
         self.epochs_to_age = age;
+        self
+    }
+
+    pub(super) const fn with_rot_beside_holes(mut self, rate: u32) -> Self {
+        self.holes_rot = rate;
         self
     }
 

@@ -115,6 +115,7 @@ impl World {
             .with_groups_to_find(plan.late_groups)
             .with_ids(clients.iter().filter_map(Client::transactional_id))
             .with_old_epochs(plan.ages_epochs)
+            .with_rot_beside_holes(plan.holes_rot)
             .with_parts(plan.parts)
             .with_leisure(plan.leisure)
             .with_cluster(cluster);

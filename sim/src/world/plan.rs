@@ -34,6 +34,9 @@ pub struct Plan {
     pub forgets_producers: bool,
     /// Whether producer epochs are near their end after the first orderly stop.
     pub ages_epochs: bool,
+    /// How often, in 10,000, the checkpoint is gone when a crash leaves a hole in a log. After that
+    /// not much is judged, so large worlds, where holes are frequent, do without.
+    pub holes_rot: u32,
     /// Whether the clients' topic is compacted, and then whether tombstones go within the run.
     pub compacts: Option<bool>,
     /// Whether the last group has members that consume, transform and produce.
@@ -172,6 +175,7 @@ impl Plan {
         let work_ms = within(choices, Label::WorldSize, scale.work_ms);
         let work_us = if forgets { 25_000_000 } else { u64::from(work_ms) * 1_000 };
         let late_groups = draw_late_groups(choices, alone && !pipeline);
+        let holes_rot = if alone && size != Size::Large { 8_000 } else { 0 };
         Self {
             properties,
             parts,
@@ -183,6 +187,7 @@ impl Plan {
             intensity,
             forgets_producers: forgets,
             ages_epochs,
+            holes_rot,
             compacts,
             pipeline,
             late_groups,
@@ -246,9 +251,9 @@ fn draw_cleaning(choices: &mut Source, properties: &mut Vec<(String, String)>) -
 /// Whether producer epochs are near their end after the first orderly stop. They end once for each
 /// id, and what matters is a crash just then.
 fn draw_aging(choices: &mut impl Choices, profile: &mut Profile) -> bool {
-    let ages_epochs = choices.below(Label::Property, 6) == 5;
+    let ages_epochs = choices.below(Label::Property, 4) == 3;
     if ages_epochs {
-        profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(8));
+        profile.set(Fault::Stopped, profile.rate(Fault::Stopped).max(24));
         profile.set(Fault::Crash, profile.rate(Fault::Crash).max(60));
     }
     ages_epochs
@@ -332,7 +337,9 @@ fn draw_clients(choices: &mut Source, drawn: &Drawn) -> (Vec<Client>, Part) {
         parts += Part::from(own.is_some());
         let v2 = kind == ProducerKind::V2;
         let Scale { long, late_markers, .. } = *scale;
-        let workload = Workload { parts: common, groups, count, late_markers, long, v2, own };
+        let races = !drawn.alone;
+        let workload =
+            Workload { parts: common, groups, count, late_markers, races, long, v2, own };
         let mut ops = draw_transactions(choices, workload);
         drawn.put_sleep(choices, client, &mut ops);
         let producer = Producer::new(client, kind, Some(id), timeout_ms, ops)

@@ -15,7 +15,7 @@ use kacrab_protocol::generated::{
     incremental_alter_configs_response,
 };
 
-use super::{BROKER, Refused, TOPIC, check_broker, each, unsupported};
+use super::{BROKER, GROUP, Refused, TOPIC, check_broker, each, unsupported};
 use crate::api::Context;
 use crate::api::changes::PendingChange;
 use crate::error::ErrorCode;
@@ -136,6 +136,13 @@ fn check_topic(name: &str) -> Result<(), Refused> {
     Ok(check_topic_name(name)?)
 }
 
+fn check_group(name: &str) -> Result<(), Refused> {
+    if name.is_empty() {
+        return Err(Refused::request("Default group resources are not allowed."));
+    }
+    Ok(())
+}
+
 fn plan_steps(node: &Node, resource: &step::AlterConfigsResource) -> Result<Vec<Bytes>, Refused> {
     check_names(resource.configs.iter().map(|one| {
         // DELETE is the only one that needs none.
@@ -153,6 +160,10 @@ fn plan_steps(node: &Node, resource: &step::AlterConfigsResource) -> Result<Vec<
             let (records, after) = node.meta.plan_alter_broker(name, &ops)?;
             node.check_dynamic(&after).map_err(Refused::request)?;
             Ok(records)
+        }
+        GROUP => {
+            check_group(name)?;
+            Ok(node.meta.plan_alter_group(&node.config, name, &ops)?)
         }
         other => Err(unsupported(other)),
     }
@@ -193,6 +204,10 @@ fn plan_full(node: &Node, resource: &full::AlterConfigsResource) -> Result<Vec<B
             let (records, after) = node.meta.plan_replace_broker(name, &values);
             node.check_dynamic(&after).map_err(Refused::request)?;
             Ok(records)
+        }
+        GROUP => {
+            check_group(name)?;
+            Ok(node.meta.plan_replace_group(&node.config, name, &values)?)
         }
         other => Err(unsupported(other)),
     }

@@ -11,7 +11,7 @@ use kacrab_protocol::generated::describe_configs_response::{
     DescribeConfigsSynonym,
 };
 
-use super::{BROKER, Refused, TOPIC, check_broker, each, unsupported};
+use super::{BROKER, GROUP, Refused, TOPIC, check_broker, each, unsupported};
 use crate::api::Context;
 use crate::error::ErrorCode;
 use crate::meta::{Described, check_topic_name};
@@ -34,6 +34,7 @@ pub(crate) fn describe(node: &mut Node, context: &Context, request: &DescribeCon
         |one| match one.resource_type {
             TOPIC => topic(node, one.resource_name.as_str()),
             BROKER => broker(node, one.resource_name.as_str()),
+            GROUP => group(node, one.resource_name.as_str()),
             other => Err(unsupported(other)),
         },
     );
@@ -83,6 +84,13 @@ fn broker(node: &Node, name: &str) -> Result<Vec<Described>, Refused> {
     } else {
         node.meta.describe_broker().collect()
     })
+}
+
+fn group(node: &Node, name: &str) -> Result<Vec<Described>, Refused> {
+    if name.is_empty() {
+        return Err(Refused::request("Group name must not be empty"));
+    }
+    Ok(node.meta.describe_group(name).collect())
 }
 
 fn entry(config: Described, detail: Detail) -> DescribeConfigsResourceResult {

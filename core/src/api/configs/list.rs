@@ -38,6 +38,11 @@ pub(crate) fn list(node: &mut Node, context: &Context, request: &ListConfigResou
         let topics = node.meta.topics().map(|topic| resource(topic.name.to_kafka(), TOPIC));
         config_resources.extend(topics);
     }
+    if asked.contains(&GROUP) {
+        let named = |group: &alloc::sync::Arc<str>| KafkaString::from(group.to_string());
+        let groups = node.meta.groups_with_configs().map(|group| resource(named(group), GROUP));
+        config_resources.extend(groups);
+    }
     let own = KafkaString::from(node.config.node_id.to_string());
     for of_brokers in [BROKER, BROKER_LOGGER].into_iter().filter(|one| asked.contains(one)) {
         config_resources.push(resource(own.clone(), of_brokers));

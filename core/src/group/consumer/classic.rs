@@ -113,7 +113,7 @@ impl GroupCoordinator {
 
 impl Plan<'_> {
     fn join_classic(&mut self, join: &JoinGroup) -> Decided {
-        if self.config.consumer.migration == MigrationPolicy::Disabled {
+        if self.consumer.migration == MigrationPolicy::Disabled {
             return Err(GroupError::InconsistentProtocol);
         }
         let is_new = join.member.is_empty();

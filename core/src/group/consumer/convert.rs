@@ -27,10 +27,10 @@ impl Plan<'_> {
         if classic.state == GroupState::Empty {
             return Ok(());
         }
-        let migration = self.config.consumer.migration;
+        let migration = self.consumer.migration;
         let allowed =
             matches!(migration, MigrationPolicy::Upgrade | MigrationPolicy::Bidirectional);
-        let fits = classic.members.len() <= self.config.consumer.members_max;
+        let fits = classic.members.len() <= self.consumer.members_max;
         if !allowed || !fits || !classic.is_of_consumers() {
             crate::mark!(ConsumerUpgradeRefused);
             return Err(GroupError::GroupIdNotFound);
@@ -125,7 +125,7 @@ impl Plan<'_> {
     }
 
     fn may_downgrade(&self, left: usize) -> bool {
-        let migration = self.config.consumer.migration;
+        let migration = self.consumer.migration;
         matches!(migration, MigrationPolicy::Downgrade | MigrationPolicy::Bidirectional)
             && left <= self.config.members_max
     }

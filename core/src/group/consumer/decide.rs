@@ -11,7 +11,8 @@ use super::topics::Topics;
 use crate::group::classic::Classic;
 use crate::group::records::GroupKey;
 use crate::group::{
-    Entry, GroupConfig, GroupCoordinator, GroupError, GroupId, GroupReply, MemberId, Phase, Value,
+    ConsumerConfig, Entry, GroupConfig, GroupCoordinator, GroupError, GroupId, GroupReply,
+    MemberId, Phase, Value,
 };
 use crate::io::RequestId;
 use crate::meta::IdSource;
@@ -23,6 +24,8 @@ pub(super) struct Plan<'a> {
     pub(super) id: &'a GroupId,
     pub(super) topics: &'a Topics,
     pub(super) config: &'a GroupConfig,
+    /// What holds for this group.
+    pub(super) consumer: ConsumerConfig,
     pub(super) ids: &'a mut IdSource,
     /// The group with what was decided so far.
     pub(super) group: Arc<Consumer>,
@@ -115,6 +118,7 @@ impl GroupCoordinator {
             id,
             topics: &self.topics,
             config: &self.config,
+            consumer: self.consumer_config(id),
             ids: &mut self.ids,
             seen_topics: found.map_or(0, |found| found.seen_topics),
             group: known.unwrap_or_default(),

@@ -49,7 +49,7 @@ impl Plan<'_> {
         let subscription_changed = self.subscribe(&id, &before.about, about)?;
         self.assign();
         self.reconcile(&id, subscription_changed, beat.owned.as_deref())?;
-        let session_ms = self.config.consumer.session_timeout_ms;
+        let session_ms = self.consumer.session_timeout_ms;
         self.alarm(Alarm::Session, &id, Some(session_ms));
         let now = self.group.members.get(&id).map(|member| member.holding.clone());
         let now = now.unwrap_or_default();
@@ -57,7 +57,7 @@ impl Plan<'_> {
         let reply = ConsumerBeat {
             member: id,
             epoch: now.epoch,
-            interval_ms: self.config.consumer.heartbeat_interval_ms,
+            interval_ms: self.consumer.heartbeat_interval_ms,
             assignment: is_news.then(|| without_epochs(&now.assigned)),
         };
         Ok(Some(GroupReply::ConsumerHeartbeat(Box::new(Ok(reply)))))
@@ -66,7 +66,7 @@ impl Plan<'_> {
     pub(super) fn check_room(&self, id: &str, instance: Option<&str>) -> Result<(), GroupError> {
         let comes_back = instance.is_some_and(|one| self.group.static_member(one).is_some());
         let is_known = comes_back || self.group.members.contains_key(id);
-        if !is_known && self.group.members.len() >= self.config.consumer.members_max {
+        if !is_known && self.group.members.len() >= self.consumer.members_max {
             crate::mark!(ConsumerGroupFull);
             return Err(GroupError::MaxSizeReached);
         }

@@ -27,6 +27,7 @@ mod reconcile;
 mod record;
 mod regex;
 mod request;
+mod settings;
 mod state;
 mod target;
 #[cfg(test)]
@@ -40,6 +41,7 @@ pub(super) use self::persist::{Unpersisted, apply};
 pub use self::record::ConsumerKey;
 pub(super) use self::record::ConsumerRecord;
 pub use self::request::{ConsumerBeat, ConsumerHeartbeat};
+pub use self::settings::{ConsumerConfig, OwnSettings};
 pub(super) use self::state::Consumer;
 pub use self::state::ConsumerState;
 pub(super) use self::timers::Alarm;
@@ -47,34 +49,3 @@ pub(super) use self::topics::Topics;
 
 /// The kind of consumer groups, and of classic groups that can become one.
 pub(super) const CONSUMER: &str = "consumer";
-
-/// What a consumer group reads of the broker's settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ConsumerConfig {
-    /// `group.consumer.session.timeout.ms`, in ms.
-    pub session_timeout_ms: i32,
-    /// `group.consumer.heartbeat.interval.ms`, in ms.
-    pub heartbeat_interval_ms: i32,
-    /// `group.consumer.max.size`: most members of a group.
-    pub members_max: usize,
-    /// `group.consumer.assignment.interval.ms`: least time between two assignments of a group.
-    pub assignment_interval_ms: i32,
-    /// `group.consumer.regex.refresh.interval.ms`: how long the topics of a regular expression
-    /// count when no topic is created, in ms.
-    pub regex_refresh_interval_ms: i32,
-    /// `group.consumer.migration.policy`.
-    pub migration: crate::config::MigrationPolicy,
-}
-
-impl Default for ConsumerConfig {
-    fn default() -> Self {
-        Self {
-            session_timeout_ms: 45_000,
-            heartbeat_interval_ms: 5_000,
-            members_max: i32::MAX as usize,
-            assignment_interval_ms: 1_000,
-            regex_refresh_interval_ms: 600_000,
-            migration: crate::config::MigrationPolicy::Bidirectional,
-        }
-    }
-}

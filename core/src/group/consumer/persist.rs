@@ -219,9 +219,10 @@ impl GroupCoordinator {
         let Some(Phase::Active(shard)) = self.shards.get(&partition) else { return };
         let Some(found) = shard.group(id) else { return };
         let Some(consumer) = &found.consumer else { return };
+        let session_ms = self.consumer_config(id).session_timeout_ms;
         let mut wanted: Vec<(Alarm, MemberId, i32)> = vec![];
         for (member, known) in &consumer.members {
-            wanted.push((Alarm::Session, member.clone(), self.config.consumer.session_timeout_ms));
+            wanted.push((Alarm::Session, member.clone(), session_ms));
             if known.holding.state == super::member::MemberState::Unrevoked {
                 let ms = known.about.rebalance_timeout_ms;
                 wanted.push((Alarm::Rebalance, member.clone(), ms));

@@ -40,7 +40,7 @@ impl Plan<'_> {
     /// Whether the last assignment was computed long enough ago for another one.
     pub(super) fn may_assign_now(&self) -> bool {
         let last_ms = self.group.target_at_ms;
-        let interval_ms = i64::from(self.config.consumer.assignment_interval_ms);
+        let interval_ms = i64::from(self.consumer.assignment_interval_ms);
         let age_ms = self.now.wall_ms.saturating_sub(last_ms);
         // A clock that went back is no reason to wait.
         let may = last_ms == 0 || !(0..interval_ms).contains(&age_ms);

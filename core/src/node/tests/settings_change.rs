@@ -312,3 +312,40 @@ fn the_level_of_transactions_moves_and_no_other() {
     assert_eq!(move_to("transaction.version", 2, 1), 0);
     assert_eq!(move_to("transaction.version", 2, 1), 0, "it is there");
 }
+
+const GROUP: i8 = 32;
+const INVALID_CONFIG: i16 = 40;
+
+#[test]
+fn a_group_has_settings_of_its_own_within_the_bounds_of_the_broker() {
+    let mut bench = Bench::open();
+    let session = "consumer.session.timeout.ms";
+    assert_eq!(bench.told(GROUP, "g", session), (Some("45000".to_string()), 5));
+    assert_eq!(bench.alter(GROUP, "g", &[(session, SET, Some("50000"))]), 0);
+    assert_eq!(bench.told(GROUP, "g", session), (Some("50000".to_string()), 8));
+    assert_eq!(bench.told(GROUP, "other", session).1, 5);
+    for (name, value) in [
+        (session, "44999"),
+        (session, "60001"),
+        (session, "x"),
+        ("consumer.heartbeat.interval.ms", "15001"),
+        ("share.session.timeout.ms", "45000"),
+        ("nosuch", "1"),
+    ] {
+        let code = bench.alter(GROUP, "g", &[(name, SET, Some(value))]);
+        assert_eq!(code, INVALID_CONFIG, "{name}={value}");
+    }
+    assert_eq!(bench.alter(GROUP, "", &[(session, SET, Some("50000"))]), 42);
+    let mut bench = bench.crash();
+    assert_eq!(bench.told(GROUP, "g", session), (Some("50000".to_string()), 8));
+    assert_eq!(bench.alter(GROUP, "g", &[(session, DELETE, None)]), 0);
+    assert_eq!(bench.told(GROUP, "g", session).1, 5);
+}
+
+#[test]
+fn settings_of_sasl_are_taken_and_told_as_there_is_no_listener_they_act_on() {
+    let mut bench = Bench::open();
+    let name = "sasl.kerberos.min.time.before.relogin";
+    assert_eq!(bench.alter(BROKER, "1", &[(name, SET, Some("58000"))]), 0);
+    assert_eq!(bench.told(BROKER, "1", name), (Some("58000".to_string()), 2));
+}

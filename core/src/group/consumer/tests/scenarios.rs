@@ -1,6 +1,7 @@
 //! Members come, move to their assignment, and go.
 
 use super::*;
+use crate::group::OwnSettings;
 
 #[test]
 fn the_first_member_has_everything_at_once() {
@@ -236,4 +237,23 @@ fn deleting_takes_an_empty_group_with_all_its_records() {
     assert!(world.groups.list().unwrap().is_empty());
     world.restart();
     assert!(world.groups.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_group_with_settings_of_its_own_goes_by_them() {
+    let mut world = World::new();
+    let own = OwnSettings {
+        session_timeout_ms: Some(50_000),
+        heartbeat_interval_ms: Some(7_000),
+        assignment_interval_ms: None,
+    };
+    world.groups.settings_changed(&Arc::from("g"), own);
+    let told = world.beat(&joining("m", &["a"])).unwrap();
+    assert_eq!(told.interval_ms, 7_000);
+    world.later(49_999);
+    assert!(world.consumer().members.contains_key("m"));
+    world.later(1);
+    assert!(!world.consumer().members.contains_key("m"));
+    world.groups.settings_changed(&Arc::from("g"), OwnSettings::default());
+    assert_eq!(world.beat(&joining("m", &["a"])).unwrap().interval_ms, 5_000);
 }

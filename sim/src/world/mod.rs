@@ -25,6 +25,9 @@ pub use self::env::Env;
 pub use self::plan::{Brokers, Plan, SWEEP_MS, base_properties, broker_config};
 pub use self::size::{Seed, Size};
 
+use verdict_core::io::ConnId;
+use verdict_core::wire::Response;
+
 use self::broker::Broker;
 use self::pins::{Act, Pins};
 use self::queue::Happening;
@@ -188,16 +191,10 @@ impl World {
             Happening::Cut { conn, .. } if env.was_asking(conn) => {}
             Happening::Cut { client, conn } => self.clients[usize::from(client)].cut(env, conn),
             Happening::Answer { client, conn, corr, api, of_old, response } => {
-                if env.was_told_who_leads(conn, &response) {
-                    return;
+                if !env.was_told_who_leads(conn, &response) {
+                    env.answered_by_old = of_old;
+                    self.answered(client, (conn, corr), api, *response);
                 }
-                env.answered_by_old = of_old;
-                env.answering = env.broker_of(conn);
-                env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
-                env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
-                env.note_answer(client, conn, corr, &response);
-                self.clients[usize::from(client)].answer(env, conn, corr, *response);
-                env.answered_by_old = false;
             }
             Happening::Arrive { conn, corr, version, request } => {
                 let broker = env.broker_of(conn);
@@ -252,6 +249,23 @@ impl World {
             }
             Happening::Pinned { act } => self.act(act),
         }
+    }
+
+    /// An answer reaches a client.
+    fn answered(
+        &mut self,
+        client: ClientId,
+        (conn, corr): (ConnId, u32),
+        api: &str,
+        response: Response,
+    ) {
+        let env = &mut self.env;
+        env.answering = env.broker_of(conn);
+        env.trace.event(env.now_us, What::Net, [client.into(), conn.0, corr.into(), 0]);
+        env.say(client, || format!("< {api} code {}", crate::clients::code_of(&response)));
+        env.note_answer(client, conn, corr, &response);
+        self.clients[usize::from(client)].answer(env, conn, corr, response);
+        env.answered_by_old = false;
     }
 
     fn act(&mut self, act: Act) {

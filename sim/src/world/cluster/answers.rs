@@ -47,7 +47,9 @@ impl Answering {
 /// The transactional id that a leader, or a group's coordinator, asks the coordinator about.
 fn asks_about(request: &Request) -> Option<&str> {
     match request {
-        Request::Produce(produce) => produce.transactional_id.as_ref().map(|id| id.as_str()),
+        Request::Produce(produce) => {
+            produce.transactional_id.as_ref().map(kacrab_protocol::KafkaString::as_str)
+        }
         Request::TxnOffsetCommit(commit) => Some(commit.transactional_id.as_str()),
         _ => None,
     }

@@ -294,6 +294,7 @@ impl Broker {
             env.note_lost(conn, corr);
             return env.break_link(conn);
         }
+        env.records_deleted |= matches!(&*request, Request::DeleteRecords(_));
         let connection = self.conns.entry(conn).or_default();
         if connection.busy.is_some() {
             connection.waiting.push_back((corr, version, request));
@@ -506,11 +507,12 @@ impl Broker {
 
     /// What becomes of a disk whose node is down.
     fn tamper(&mut self, env: &mut Env) {
+        let deleted = env.records_deleted || marks::count(Mark::RetentionMovedLogStart) > 0;
         if core::mem::take(&mut self.dies_cleaned) {
-            self.disk.lose_snapshots();
+            self.disk.lose_snapshots(deleted);
         }
         if env.choices.chance(Label::DerivedDamaged, env.profile.rate(Fault::DerivedDamaged))
-            && let Some(path) = self.disk.damage_derived(&mut env.choices)
+            && let Some(path) = self.disk.damage_derived(deleted, &mut env.choices)
         {
             self.say(env, || format!("finds {path} damaged"));
         }

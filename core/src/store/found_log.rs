@@ -77,3 +77,36 @@ impl Found {
         })
     }
 }
+
+/// Where there may be holes between a log's batches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Holes {
+    /// A checkpoint says which segments there are: what is missing between them was cleaned.
+    pub(super) known: bool,
+    /// Below, a cleaning may have left holes.
+    pub(super) cleaned_to: Offset,
+    /// What the journal has all of, from the first batch up to the end.
+    pub(super) journal: Option<(Offset, Offset)>,
+}
+
+impl Holes {
+    /// Whether a batch at `base` may be the next one where `expected` is. Without a checkpoint
+    /// nobody knows which segments there were: a hole that no cleaning left is what is missing of
+    /// them. Nor does anybody know who left one below `cleaned_to`: that is noted before the
+    /// cleaning counts, and also there segments that were not synced, or whose removal was not,
+    /// are lost in any order. What the journal can fill is filled (seed 467335): at worst that
+    /// undoes a part of a cleaning.
+    pub(super) fn admit(self, base: Offset, expected: Offset) -> bool {
+        base == expected || (base > expected && (self.known || self.cleaned(base, expected)))
+    }
+
+    /// The same of a segment without batches, which may begin where the cleaning ended.
+    pub(super) fn admit_empty(self, base: Offset, expected: Offset) -> bool {
+        Self { cleaned_to: self.cleaned_to.saturating_add(1), ..self }.admit(base, expected)
+    }
+
+    fn cleaned(self, base: Offset, expected: Offset) -> bool {
+        let filled = self.journal.is_some_and(|(begin, end)| begin <= expected && base <= end);
+        base < self.cleaned_to && !filled
+    }
+}

@@ -11,7 +11,7 @@ use super::StoreConfig;
 use super::block::{Block, Unreadable};
 use super::checkpoint_file::{LogImage, SegmentImage};
 use super::files::{self, Kind};
-use super::found_log::Found;
+use super::found_log::{Found, Holes};
 use super::frame::Entry;
 use super::log::{Folder, Log};
 use super::recovered::{BatchSummary, RecoveredLog};
@@ -231,6 +231,16 @@ impl RecoverLog {
         })
     }
 
+    /// Where there may be holes between the log's batches.
+    fn holes(&self) -> Holes {
+        let begin = self.journal_begins();
+        Holes {
+            known: self.plan.image.is_some(),
+            cleaned_to: self.log.cleaned_to,
+            journal: begin.map(|begin| (begin, self.journal_ends(begin))),
+        }
+    }
+
     /// Where the log ends that the journal goes on with at `offset`.
     fn journal_ends(&self, offset: Offset) -> Offset {
         self.plan.entries.iter().fold(offset, |end, entry| match entry {
@@ -325,18 +335,18 @@ impl RecoverLog {
         position: u64,
         need: u64,
     ) -> Result<(), Stop> {
+        let holes = self.holes();
         let Some(segment) = self.log.segments.get_mut(at) else {
             self.step = Step::End;
             return Ok(());
         };
         let left = self.sizes[at].saturating_sub(position);
         let path = Kind::Log.path(&self.folder, segment.base);
-        let cleaned_to = self.log.cleaned_to;
-        let known = self.plan.image.is_some();
+        let known = holes.known;
         let first = if known { segment.base } else { self.log.log_end };
         let mut lowest = end_of(&self.tail).unwrap_or(first);
         // An empty one, so no batch of it says so.
-        if position == 0 && left == 0 && !follows(segment.base, lowest, cleaned_to + 1, known) {
+        if position == 0 && left == 0 && !holes.admit_empty(segment.base, lowest) {
             self.bad_batch(at, 0);
             return Ok(());
         }
@@ -356,7 +366,7 @@ impl RecoverLog {
         let mut next = position;
         let stop = loop {
             match Block::split_from(&mut bytes) {
-                Ok(block) if follows(block.header.base_offset, lowest, cleaned_to, known) => {
+                Ok(block) if holes.admit(block.header.base_offset, lowest) => {
                     lowest = block.end();
                     segment.add(&block.header, block.size(), config.index_interval_bytes);
                     self.tail.push(summary(&block));
@@ -484,12 +494,6 @@ impl RecoverLog {
 /// Where the batches that were read end.
 fn end_of(tail: &[BatchSummary]) -> Option<Offset> {
     tail.last().map(|last| last.header.last_offset().saturating_add(1))
-}
-
-/// Whether a batch at `base` may be the next one. Without a checkpoint nobody knows which segments
-/// there were: a hole that no cleaning left is what is missing of them.
-const fn follows(base: Offset, expected: Offset, cleaned_to: Offset, known: bool) -> bool {
-    base == expected || (base > expected && (known || base < cleaned_to))
 }
 
 /// The segments of a checkpoint that are not wholly below the log's start; the files of the others

@@ -3,8 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use bytes::Bytes;
+
 use super::world::{CONFIG, Change, World};
-use crate::io::{FileError, FileOp, FilePath};
+use crate::io::{FileError, FileOp, FilePath, Lane};
+use crate::store::files::{CLEANED_TO, one_offset};
 use crate::store::{StorageError, StoreConfig};
 use crate::types::PartitionId;
 
@@ -150,6 +153,31 @@ fn without_a_checkpoint_a_lost_segment_is_refilled_from_the_journal() {
         world.recover();
         assert_eq!(world.read_all(id).unwrap().len(), 100);
     }
+}
+
+#[test]
+fn without_a_checkpoint_a_segment_lost_where_a_cleaning_had_begun_is_refilled_from_the_journal() {
+    let (mut world, id) = stopped(0);
+    world.begin_life();
+    world.recover();
+    world.pass(1000);
+    world.settle();
+    for _ in 0..40 {
+        world.append(id, 1, &[1; 60]);
+        world.settle();
+    }
+    // A cleaning of the whole log said where it was to leave holes, and came no further.
+    let data = alloc::vec![Bytes::from(one_offset(100))];
+    let path = FilePath::from(alloc::format!("t-0/{CLEANED_TO}").as_str());
+    let noted = FileOp::Write { path, position: 0, data, sync: true, lane: Lane::Data };
+    world.disk.perform(&noted).unwrap();
+    let logs = segments(&world);
+    let path = FilePath::from(logs[logs.len() - 2].as_str());
+    world.disk.perform(&FileOp::Remove { path }).unwrap();
+    world.lose_checkpoints();
+    world.begin_life();
+    world.recover();
+    assert_eq!(world.read_all(id).unwrap().len(), 100);
 }
 
 #[test]

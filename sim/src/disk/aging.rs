@@ -41,7 +41,8 @@ pub(crate) fn age_epochs_of(batch: &mut [u8], aged: &mut AgedEpochs, choices: &m
 
 impl SimDisk {
     /// While the node is down the epochs of all ended transactions are moved to near their end.
-    /// Only after an orderly stop: no record of the journal may bring the old ones back.
+    /// Only after an orderly stop of a life whose journal took every write: no record of the journal
+    /// may bring the old ones back.
     pub(crate) fn age_epochs(&mut self, choices: &mut Source) -> AgedEpochs {
         let mut aged = AgedEpochs::new();
         self.edit("__transaction_state-", |record| age(record, &mut aged, choices));

@@ -233,14 +233,15 @@ impl SimDisk {
 
     /// While the node is down a derived file is lost, cut or has a bit turned: a snapshot or an
     /// index, which the log can make again. Or all snapshots are lost.
-    pub fn damage_derived(&mut self, choices: &mut Source) -> Option<FilePath> {
+    pub fn damage_derived(&mut self, deleted: bool, choices: &mut Source) -> Option<FilePath> {
         if choices.below(Label::Damage, 2) == 1 {
-            self.lose_snapshots();
+            self.lose_snapshots(deleted);
             return Some(FilePath::from("every snapshot"));
         }
         let derived = |path: &FilePath| {
             let kinds = [".index", ".timeindex", ".txnindex", "leader-epoch-checkpoint"];
-            kinds.iter().any(|end| path.as_str().ends_with(end)) || self.is_derived_snapshot(path)
+            kinds.iter().any(|end| path.as_str().ends_with(end))
+                || is_derived_snapshot(path, deleted)
         };
         let paths: Vec<FilePath> =
             self.durable.files.keys().filter(|path| derived(path)).cloned().collect();
@@ -257,25 +258,9 @@ impl SimDisk {
         Some(path)
     }
 
-    /// Whether a file is a snapshot that its log can make again. Where the log's first segment was
-    /// deleted the snapshot alone knows the producers that wrote there.
-    fn is_derived_snapshot(&self, path: &FilePath) -> bool {
-        let first = FilePath::from(format!("{}/{:020}.log", path.parent(), 0));
-        path.as_str().ends_with(".snapshot") && self.durable.files.contains_key(&first)
-    }
-
     /// While the node is down all snapshots are lost that the logs can make again.
-    pub fn lose_snapshots(&mut self) {
-        let lost: Vec<FilePath> = self
-            .durable
-            .files
-            .keys()
-            .filter(|path| self.is_derived_snapshot(path))
-            .cloned()
-            .collect();
-        for path in &lost {
-            self.durable.files.remove(path);
-        }
+    pub fn lose_snapshots(&mut self, deleted: bool) {
+        self.durable.files.retain(|path, _| !is_derived_snapshot(path, deleted));
         self.cached = self.durable.clone();
         self.forget_unnamed();
     }
@@ -307,8 +292,8 @@ impl SimDisk {
     pub fn rot(&mut self, choices: &mut Source) -> Option<FilePath> {
         if choices.below(Label::Damage, 3) == 2 {
             self.edit("__consumer_offsets-", |record| {
-                record.value[..2].copy_from_slice(&99_i16.to_be_bytes());
-                true
+                let version = record.value.first_chunk_mut::<2>();
+                version.map(|version| *version = 99_i16.to_be_bytes()).is_some()
             });
             return Some(FilePath::from("__consumer_offsets"));
         }
@@ -555,6 +540,13 @@ impl SimDisk {
         names.sort();
         names
     }
+}
+
+/// Whether a file is a snapshot that its log can make again. Where records were deleted (`deleted`)
+/// the snapshot alone knows the producers that wrote them (seeds 168145, 374905 of afe9981).
+fn is_derived_snapshot(path: &FilePath, deleted: bool) -> bool {
+    let path = path.as_str();
+    path.ends_with(".snapshot") && (!deleted || path.starts_with("__"))
 }
 
 /// Whether a segment has fewer bytes than before, and a later one of its log has some.

@@ -7,6 +7,8 @@
 //!   records, KIP-360).
 //! * A transactional id that one client alone uses has the producer id that this client was told
 //!   last (KAFKA-20357: also when the id changed with the epoch's end and the coordinator died).
+//!   Not at the end of the epochs, where a late InitProducerId of its own, or an abort that it did
+//!   not ask for, gives the id another producer: the coordinator's oracle judges that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +24,8 @@ struct Seen {
     unsettled: BTreeMap<(i64, i16, Part), BTreeSet<u64>>,
     /// Who uses a transactional id.
     users: BTreeMap<u32, BTreeSet<ClientId>>,
+    /// Transactional ids whose producer's epochs were moved to near their end, and that producer.
+    near_end: BTreeSet<(u32, i64)>,
 }
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
@@ -45,9 +49,15 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                     seen.unsettled.entry(key).or_default().remove(&app);
                 }
             }
+            // The client that has it need not know: it is told nothing, and may be at epoch 0 (seed
+            // 39265).
+            Event::EpochMoved { id, pid, .. } => {
+                seen.near_end.insert((id, pid));
+            }
             // At the end of its epochs an id changes by itself, when a transaction is aborted.
             Event::Refused { code: UNKNOWN_IDENTITY, id: Some(id), pid, epoch, .. }
                 if epoch < i16::MAX - 2
+                    && !seen.near_end.contains(&(id, pid))
                     && seen.users.get(&id).is_none_or(|users| users.len() <= 1) =>
             {
                 findings.add(13, || {

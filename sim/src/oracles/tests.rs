@@ -549,6 +549,18 @@ fn o13_speaks_when_the_only_owner_of_an_id_is_unknown() {
     shared.read(0, &[], &[]).silent();
 }
 
+#[test]
+fn o13_lets_an_id_change_whose_epochs_were_moved_to_their_end() {
+    let moved = |pid| Event::EpochMoved { id: 1, pid, epoch: 32_766 };
+    let story = |event| {
+        let unknown = Event::Refused { code: 49, id: Some(1), pid: 7, epoch: 0, batch: None };
+        let given = Event::Initialized { id: 1, pid: 7, epoch: 0 };
+        Story::new().then(given).then(event).then(unknown).read(0, &[], &[])
+    };
+    story(moved(7)).silent();
+    story(moved(6)).speaks(13);
+}
+
 /// A transaction of one record at offset 0, and a question for the end before its commit.
 fn listed(committed: bool, offset: i64) -> Story {
     Story::new()

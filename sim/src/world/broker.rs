@@ -82,6 +82,8 @@ pub(super) struct Broker {
     pub(super) life: u32,
     pub(super) ready: bool,
     pub(super) faulted: Option<String>,
+    /// A write to the journal failed in this life: what it left there may turn up in the next one.
+    journal_failed: bool,
     pub(super) inputs: u64,
     config: BrokerConfig,
     /// One of several.
@@ -131,6 +133,7 @@ impl Broker {
             life: 0,
             ready: false,
             faulted: None,
+            journal_failed: false,
             inputs: 0,
             config,
             later_group_size: None,
@@ -180,6 +183,7 @@ impl Broker {
             self.config.group_max_size = size;
         }
         self.ready = false;
+        self.journal_failed = false;
         if self.faulted.take().is_some() && self.has_rot {
             self.say(env, || "gets an empty disk for the rotten one".to_owned());
             self.disk = SimDisk::default();
@@ -294,6 +298,7 @@ impl Broker {
             env.note_lost(conn, corr);
             return env.break_link(conn);
         }
+        env.records_deleted |= matches!(&*request, Request::DeleteRecords(_));
         let connection = self.conns.entry(conn).or_default();
         if connection.busy.is_some() {
             connection.waiting.push_back((corr, version, request));
@@ -406,6 +411,7 @@ impl Broker {
         let Some((ticket, op, result)) = done else { return };
         if let Err(error) = &result {
             self.say(env, || format!("{} {} fails: {error}", op_name(&op), op_path(&op)));
+            self.journal_failed |= lane == Lane::Journal && matches!(op, FileOp::Write { .. });
         }
         env.trace.event(env.now_us, What::File, [ticket.0, result.is_ok().into(), 0, 0]);
         if let Some((_, back_us)) = self.crash_when_done.take_if(|(pinned, _)| *pinned == ticket) {
@@ -497,8 +503,10 @@ impl Broker {
     /// The node has stopped in order.
     fn stopped(&mut self, env: &mut Env) {
         // One that is told to stop before it serves, or that cannot write its last checkpoint,
-        // leaves its journal as it is.
-        let orderly = self.ready && self.faulted.is_none();
+        // leaves its journal as it is. What a write that failed left in the journal is there behind
+        // the last checkpoint too, and its records come back over those that are changed on the
+        // disk meanwhile (seed 247916).
+        let orderly = self.ready && self.faulted.is_none() && !self.journal_failed;
         self.stopping = if orderly { Stopping::Done } else { Stopping::No };
         let back_us = env.choices.between(Label::RestartDelay, 10_000, 2_000_000);
         self.crash(env, back_us);
@@ -506,11 +514,12 @@ impl Broker {
 
     /// What becomes of a disk whose node is down.
     fn tamper(&mut self, env: &mut Env) {
+        let deleted = env.records_deleted || marks::count(Mark::RetentionMovedLogStart) > 0;
         if core::mem::take(&mut self.dies_cleaned) {
-            self.disk.lose_snapshots();
+            self.disk.lose_snapshots(deleted);
         }
         if env.choices.chance(Label::DerivedDamaged, env.profile.rate(Fault::DerivedDamaged))
-            && let Some(path) = self.disk.damage_derived(&mut env.choices)
+            && let Some(path) = self.disk.damage_derived(deleted, &mut env.choices)
         {
             self.say(env, || format!("finds {path} damaged"));
         }

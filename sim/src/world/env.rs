@@ -64,6 +64,9 @@ pub struct Env {
     /// At the next orderly stop producer epochs are moved to near their end.
     pub(super) epochs_to_age: bool,
     /// How often, in 10,000, the checkpoint is gone too when a crash leaves a hole in a log.
+    /// Clients have deleted records: a partition's snapshot may know of producers what its log does
+    /// not know any more.
+    pub(super) records_deleted: bool,
     pub(super) holes_rot: u32,
     /// The databases of two-phase commit, which no fault reaches.
     pub outside: Outside,
@@ -109,6 +112,7 @@ impl Env {
             finds_groups: false,
             asked: Asked::default(),
             epochs_to_age: false,
+            records_deleted: false,
             holes_rot: 0,
             outside: Outside::default(),
             has_aged_epochs: false,

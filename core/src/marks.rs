@@ -106,6 +106,8 @@ marks! {
     TxnLoadRecordSkipped = "txn.load.record_skipped",
     /// The timeout sweep's abort was persisted.
     TxnTimeoutAbort = "txn.timeout.abort",
+    /// A member had an answer from its coordinator's memory confirmed.
+    TxnAnswerConfirmed = "txn.answer.confirmed",
     /// A repeated EndTxn was answered as the first.
     TxnEndRetryAnswered = "txn.end.retry_answered",
     /// EndTxn v5 aborted a transaction that never began.

@@ -29,7 +29,9 @@ impl TxnCoordinator {
         let producer = (producer_id, producer_epoch);
         match self.try_add(now, to, transactional_id, producer, partitions, client_version) {
             Ok(true) => {}
-            Ok(false) => self.reply(to, TxnReply::AddPartitions(Ok(()))),
+            Ok(false) => {
+                self.answer_known(to, transactional_id, TxnReply::AddPartitions(Ok(())));
+            }
             Err(error) => self.refuse_add(to, error),
         }
     }
@@ -76,8 +78,8 @@ impl TxnCoordinator {
     }
 
     /// Says for each partition whether it is part of the producer's transaction. Changes nothing
-    /// and waits for nothing, not even a pending transition. The answer is a
-    /// [`TxnReply::Verify`].
+    /// and waits for nothing, not even a pending transition; only a member has a yes confirmed
+    /// ([`confirm`](super::confirm)). The answer is a [`TxnReply::Verify`].
     pub fn verify_partitions(
         &mut self,
         to: TxnReplyTo,
@@ -98,7 +100,7 @@ impl TxnCoordinator {
                 }
             }
         };
-        let results = partitions
+        let results: Vec<_> = partitions
             .into_iter()
             .map(|partition| {
                 let result = verified.and_then(|known| {
@@ -107,6 +109,9 @@ impl TxnCoordinator {
                 (partition, result)
             })
             .collect();
+        if results.iter().any(|(_, result)| result.is_ok()) {
+            return self.answer_known(to, transactional_id, TxnReply::Verify(results));
+        }
         self.reply(to, TxnReply::Verify(results));
     }
 }

@@ -41,6 +41,11 @@ pub(crate) enum Appending {
     Tombstones(Vec<TransactionalId>),
     /// What is in force already, without partitions that are gone.
     Again(TransactionalId),
+    /// What is in force already, so that an answer from memory is known to be one.
+    Confirm {
+        to: TxnReplyTo,
+        reply: TxnReply,
+    },
 }
 
 /// What follows a persisted transition, or its failure.
@@ -116,6 +121,14 @@ impl TxnCoordinator {
                 if result.is_err() {
                     self.not_written_again(now, partition, txn);
                 }
+            }
+            Appending::Confirm { to, reply } => {
+                let confirmed = owned.and_then(|()| result.map_err(TxnError::from));
+                let reply = match confirmed {
+                    Ok(()) => reply,
+                    Err(error) => reply.refused(error),
+                };
+                self.reply(to, reply);
             }
             // The partition moved: what it held was dropped, or is being read again.
             Appending::Tombstones(_) | Appending::Again(_) => {}

@@ -52,7 +52,8 @@ impl TxnCoordinator {
             Ok(None) => {}
             Ok(Some(answer)) => {
                 mark!(TxnEndRetryAnswered);
-                self.reply(TxnReplyTo::Client(to), TxnReply::EndTxn(Ok(answer)));
+                let reply = TxnReply::EndTxn(Ok(answer));
+                self.answer_known(TxnReplyTo::Client(to), transactional_id, reply);
             }
             Err(error) => self.reply(TxnReplyTo::Client(to), TxnReply::EndTxn(Err(error))),
         }

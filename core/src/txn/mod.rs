@@ -16,6 +16,7 @@
 
 mod add;
 mod append;
+mod confirm;
 mod describe;
 mod end;
 mod error;
@@ -168,6 +169,8 @@ pub enum TxnEffect {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TxnCoordinator {
     config: TxnConfig,
+    /// Whether a partition may be another node's without this one having heard of it.
+    replaceable: bool,
     shards: BTreeMap<i32, Shard>,
     pids: ProducerIds,
     effects: VecDeque<TxnEffect>,
@@ -187,6 +190,7 @@ impl TxnCoordinator {
     pub fn new(config: TxnConfig) -> Self {
         Self {
             config,
+            replaceable: false,
             shards: BTreeMap::new(),
             pids: ProducerIds::default(),
             effects: VecDeque::new(),

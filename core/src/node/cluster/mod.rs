@@ -72,7 +72,9 @@ impl Node {
     /// A node that leads what it is told to lead, as one of several.
     #[must_use]
     pub fn member(config: crate::config::BrokerConfig) -> Self {
-        Self { cluster: Some(Box::default()), ..Self::new(config) }
+        let mut node = Self { cluster: Some(Box::default()), ..Self::new(config) };
+        node.txn.may_be_replaced();
+        node
     }
 
     pub(super) fn cluster_input(&mut self, input: ClusterInput) {

@@ -6,7 +6,12 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::verbs::{COMMIT, LONG_MS, Who, batch, delete_records, end, init, produce};
+use kacrab_protocol::generated::AddPartitionsToTxnRequestData;
+
+use super::verbs::{
+    COMMIT, LONG_MS, Who, add, add_offsets, added, batch, batched, delete_records, end, init,
+    offsets_added, produce, txn_offset, txn_offsets,
+};
 use crate::batch::StoredBatch;
 use crate::cluster::{
     Change, ClusterInput, ClusterOutput, Lead, Leader, Member, PeerError, PeerRequestId,
@@ -290,6 +295,62 @@ fn a_coordinator_that_was_replaced_cannot_decide() {
     assert_eq!(pair.end(2, who), 0, "the new one has the transaction and decides");
     pair.settle();
     assert_eq!(pair.log(RECORDS).len(), 2);
+}
+
+/// What a coordinator answers from its memory alone: version, request, and how to read the code.
+fn known_answers(who: Who) -> [(i16, Request); 3] {
+    let open = Request::AddPartitionsToTxn(AddPartitionsToTxnRequestData {
+        transactions: vec![batched("open", who, true, &["t-0"])],
+        ..Default::default()
+    });
+    let again = add("open", who, &["t-0"]);
+    [(5, open), (3, again), (4, end("a", who, COMMIT))]
+}
+
+fn code_of(response: &Response) -> i16 {
+    match response {
+        Response::EndTxn(data) => data.error_code,
+        response => added(response.clone())[0],
+    }
+}
+
+#[test]
+fn a_coordinator_promises_nothing_from_memory_once_it_was_replaced() {
+    for (replaced, code) in [(false, 0), (true, NOT_COORDINATOR)] {
+        for at in 0..3 {
+            let mut pair = Pair::start();
+            let (ended, open) = (pair.init_as(1, "a"), pair.init_as(1, "open"));
+            for (id, who) in [("a", ended), ("open", open)] {
+                assert_eq!(added(pair.ask(1, 3, add(id, who, &["t-0"]))), [0]);
+            }
+            assert_eq!(code_of(&pair.ask(1, 4, end("a", ended, COMMIT))), 0);
+            pair.settle();
+            if replaced {
+                pair.move_to(TRANSACTIONS, 2);
+            }
+            let who = if at == 2 { ended } else { open };
+            let (version, request) = known_answers(who)[at].clone();
+            let answer = pair.ask(1, version, request);
+            assert_eq!(code_of(&answer), code, "replaced: {replaced}, question {at}");
+        }
+    }
+}
+
+#[test]
+fn offsets_are_not_taken_for_a_transaction_that_only_a_coordinator_of_old_knows() {
+    let mut pair = Pair::start();
+    pair.move_to(OFFSETS, 1);
+    pair.tell(1);
+    let who = pair.init(1);
+    assert_eq!(offsets_added(pair.ask(1, 3, add_offsets("a", who, "g"))), 0);
+    pair.move_to(TRANSACTIONS, 2);
+    assert_eq!(code_of(&pair.ask(2, 4, end("a", who, COMMIT))), 0);
+    pair.settle();
+    assert_eq!(pair.log(OFFSETS).len(), 1, "the marker");
+    // Of the producer's next transaction, under the same epoch; its coordinator has the one before.
+    let staged = pair.ask(1, 3, txn_offset("a", who, "g", "t-0", 7, ""));
+    assert_eq!(txn_offsets(staged), NOT_COORDINATOR);
+    assert_eq!(pair.log(OFFSETS).len(), 1);
 }
 
 #[test]

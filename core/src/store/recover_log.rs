@@ -233,12 +233,10 @@ impl RecoverLog {
 
     /// Where there may be holes between the log's batches.
     fn holes(&self) -> Holes {
-        let begin = self.journal_begins();
-        Holes {
-            known: self.plan.image.is_some(),
-            cleaned_to: self.log.cleaned_to,
-            journal: begin.map(|begin| (begin, self.journal_ends(begin))),
-        }
+        let known = self.plan.image.is_some();
+        let begin = self.journal_begins().filter(|_| !known);
+        let journal = begin.map(|begin| (begin, self.journal_ends(begin)));
+        Holes { known, cleaned_to: self.log.cleaned_to, journal }
     }
 
     /// Where the log ends that the journal goes on with at `offset`.

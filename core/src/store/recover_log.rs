@@ -455,9 +455,11 @@ impl RecoverLog {
             log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
             let start = log.start_in_file.max(self.start_offset());
             if start > log.log_end && self.journal_begins().is_none_or(|from| from > log.log_end) {
-                // What is left is older than the start, and what was behind it went before it.
-                log.segments = alloc::vec![Segment::new(start)];
-                log.log_end = start;
+                // What is left is older than the start, and what was behind it went before it, or is
+                // in the journal: maybe a batch that the start lies in.
+                let holds = |from: &Offset| *from <= start && self.journal_ends(*from) > start;
+                log.log_end = self.journal_begins().filter(holds).unwrap_or(start);
+                log.segments = alloc::vec![Segment::new(log.log_end)];
             }
             log.log_start = start.clamp(log.log_start, log.log_end);
             let end = log.log_end.max(self.journal_ends(log.log_end));

@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 
 use super::checkpoint_file::Image;
 use super::files::{self, Kind};
@@ -35,6 +35,8 @@ enum Step {
     Root,
     /// One of the checkpoint files.
     Checkpoint(usize),
+    /// The checkpoint file that is damaged, or older than the other.
+    OtherCheckpoint,
     /// One of the journal files.
     Journal(usize),
     /// Which folders nothing read so far speaks of.
@@ -57,6 +59,9 @@ pub(super) struct Recovery {
     names: Vec<String>,
     checkpoint: Option<Image>,
     checkpoint_bytes: BytesMut,
+    /// What the checkpoint files hold, and which of them counts.
+    checkpoint_files: [Bytes; 2],
+    checkpoint_file: usize,
     scan: Scan,
     scanned: u64,
     /// What each journal file holds.
@@ -134,6 +139,7 @@ impl Store {
                 let file = *file;
                 recovery.read_checkpoint(file, self.config.scan_chunk_bytes)?;
             }
+            Step::OtherCheckpoint => recovery.renew_other_checkpoint()?,
             Step::Journal(file) => {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
@@ -231,7 +237,9 @@ impl Recovery {
                 return Ok(());
             }
         }
-        let image = Image::decode(&core::mem::take(&mut self.checkpoint_bytes));
+        let bytes = core::mem::take(&mut self.checkpoint_bytes).freeze();
+        let image = Image::decode(&bytes);
+        self.checkpoint_files[file] = bytes;
         let is_copy = file > 0;
         if let Some(image) = image {
             let newer = |known: &Image| image.sequence > known.sequence;
@@ -239,13 +247,38 @@ impl Recovery {
                 if is_copy {
                     mark!(RecoveryCheckpointCopy);
                 }
-                self.checkpoint = Some(image);
+                (self.checkpoint, self.checkpoint_file) = (Some(image), file);
             }
         }
         if is_copy && self.checkpoint.is_none() {
             mark!(RecoveryNoCheckpoint);
         }
-        self.step = if is_copy { Step::Journal(0) } else { Step::Checkpoint(1) };
+        let [one, other] = &self.checkpoint_files;
+        self.step = match self.checkpoint {
+            _ if !is_copy => Step::Checkpoint(1),
+            Some(_) if one != other => Step::OtherCheckpoint,
+            _ => Step::Journal(0),
+        };
+        Ok(())
+    }
+
+    /// Makes the other checkpoint file say what the one says that counts, before anything is done
+    /// that only this one knows of: a cleaning put in place takes files away that an older one
+    /// speaks of (seed 518006: that was left when the newer one was lost).
+    fn renew_other_checkpoint(&mut self) -> Result<(), Stop> {
+        let target = FilePath::from(files::CHECKPOINTS[1 - self.checkpoint_file]);
+        let mut ops = VecDeque::new();
+        let bytes = self.checkpoint_files[self.checkpoint_file].clone();
+        super::checkpoint::replace_ops(target, bytes, &mut ops);
+        ops.push_back(FileOp::SyncFolder { folder: FilePath::from("") });
+        self.script.run(|script| {
+            for op in &ops {
+                script.ask(op.clone())?;
+            }
+            Ok(())
+        })?;
+        self.checkpoint_files = Default::default();
+        self.step = Step::Journal(0);
         Ok(())
     }
 

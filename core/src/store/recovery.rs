@@ -139,7 +139,7 @@ impl Store {
                 let file = *file;
                 recovery.read_checkpoint(file, self.config.scan_chunk_bytes)?;
             }
-            Step::OtherCheckpoint => recovery.renew_other_checkpoint()?,
+            Step::OtherCheckpoint => recovery.remove_other_checkpoint()?,
             Step::Journal(file) => {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
@@ -262,20 +262,15 @@ impl Recovery {
         Ok(())
     }
 
-    /// Makes the other checkpoint file say what the one says that counts, before anything is done
-    /// that only this one knows of: a cleaning put in place takes files away that an older one
-    /// speaks of (seed 518006: that was left when the newer one was lost).
-    fn renew_other_checkpoint(&mut self) -> Result<(), Stop> {
-        let target = FilePath::from(files::CHECKPOINTS[1 - self.checkpoint_file]);
-        let mut ops = VecDeque::new();
-        let bytes = self.checkpoint_files[self.checkpoint_file].clone();
-        super::checkpoint::replace_ops(target, bytes, &mut ops);
-        ops.push_back(FileOp::SyncFolder { folder: FilePath::from("") });
+    /// Removes the checkpoint file that does not count, before anything is done that only the other
+    /// knows of: a cleaning put in place takes files away that an older one speaks of (seed 518006:
+    /// that was left when the newer one was lost). The checkpoint that ends recovery writes both;
+    /// to write it here would take space that a full disk does not have (seed 31451).
+    fn remove_other_checkpoint(&mut self) -> Result<(), Stop> {
+        let path = FilePath::from(files::CHECKPOINTS[1 - self.checkpoint_file]);
         self.script.run(|script| {
-            for op in &ops {
-                script.ask(op.clone())?;
-            }
-            Ok(())
+            script.ask(FileOp::Remove { path })?;
+            script.ask(FileOp::SyncFolder { folder: FilePath::from("") })
         })?;
         self.checkpoint_files = Default::default();
         self.step = Step::Journal(0);

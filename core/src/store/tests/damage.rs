@@ -68,13 +68,13 @@ fn a_damaged_checkpoint_file_has_a_copy() {
     for name in ["verdict-checkpoint", "verdict-checkpoint.copy"] {
         for damage in [Vec::clear, |bytes: &mut Vec<u8>| bytes[20] ^= 1] {
             let (mut world, _) = stopped(0);
-            let good = world.disk.file(name).unwrap().to_vec();
             world.disk.damage(name, damage);
             world.begin_life();
-            while world.disk.file(name) != Some(&good[..]) {
-                assert!(world.step(1, None) || world.step(2, None), "{name} is written again");
+            while world.disk.file(name).is_some() {
+                assert!(world.step(1, None) || world.step(2, None), "the damaged one goes");
             }
             world.recover();
+            assert!(world.disk.file(name).is_some_and(|bytes| bytes.len() > 20));
             assert_eq!(world.recovered[0].tail, []);
             assert!(world.recovered[0].snapshot.is_some());
         }

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-pub use self::dynamic::{DYNAMIC, DYNAMIC_WITHOUT_EFFECT, is_dynamic};
+pub use self::dynamic::{DYNAMIC, dynamic_without_effect, is_dynamic};
 pub use self::file::{Entry, entries, split};
 pub use self::ignored::{IGNORED, is_ignored};
 pub use self::pending::{PENDING, has_no_effect};

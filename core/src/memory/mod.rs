@@ -5,8 +5,22 @@
 //! are driven by it; nothing that serves is. What is in [`Files`] is durable, so that a crash is a
 //! new node on the same files.
 
+use crate::config::BrokerConfig;
+
 mod files;
 mod machine;
 
 pub use self::files::Files;
 pub use self::machine::{Machine, Meter, Outcome};
+
+/// Settings of a small node whose ids are the same each time.
+#[must_use]
+pub fn small() -> BrokerConfig {
+    BrokerConfig {
+        offsets_topic_num_partitions: 2,
+        transaction_state_log_num_partitions: 2,
+        verdict_journal_bytes: 1 << 20,
+        entropy: 42,
+        ..BrokerConfig::default()
+    }
+}

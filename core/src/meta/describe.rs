@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::{Meta, TOPIC_CONFIGS, Topic, TopicConfig};
-use crate::config::{DYNAMIC_WITHOUT_EFFECT, PROPERTIES, Property};
+use crate::config::{PROPERTIES, Property, dynamic_without_effect};
 
 /// Kafka's number of the type of texts.
 const STRING: i8 = 2;
@@ -64,7 +64,7 @@ impl Meta {
     }
 
     /// The values of a broker setting, the strongest first, without the default.
-    pub(super) fn of_broker<'a>(
+    fn of_broker<'a>(
         &'a self,
         name: &'a str,
     ) -> impl Iterator<Item = (ConfigSource, &'a Arc<str>)> {
@@ -74,6 +74,16 @@ impl Meta {
             (ConfigSource::StaticBroker, &self.config.static_configs),
         ];
         layers.into_iter().filter_map(move |(source, values)| Some((source, values.get(name)?)))
+    }
+
+    /// The same as synonyms.
+    pub(super) fn synonyms_of_broker(&self, name: &'static str) -> impl Iterator<Item = Synonym> {
+        let of_broker = self.of_broker(name);
+        of_broker.map(move |(source, value)| Synonym {
+            name,
+            value: String::from(&**value),
+            source,
+        })
     }
 
     /// The text of a topic's setting when one was given: its own, else the broker's.
@@ -110,11 +120,7 @@ impl Meta {
             });
         }
         if let Some(name) = config.broker_synonym {
-            synonyms.extend(self.of_broker(name).map(|(source, value)| Synonym {
-                name,
-                value: String::from(&**value),
-                source,
-            }));
+            synonyms.extend(self.synonyms_of_broker(name));
             let property = PROPERTIES.iter().find(|property| property.name == name);
             let default = property.map_or(config.default, |property| property.default);
             synonyms.extend(default_synonym(name, default));
@@ -135,33 +141,12 @@ impl Meta {
     /// Every setting of this broker.
     pub fn describe_broker(&self) -> impl Iterator<Item = Described> + '_ {
         let known = PROPERTIES.iter().map(|property| {
-            let values = self.of_broker(property.name).map(|(source, value)| Synonym {
-                name: property.name,
-                value: String::from(&**value),
-                source,
-            });
-            let mut synonyms: Vec<_> = values.collect();
+            let mut synonyms: Vec<_> = self.synonyms_of_broker(property.name).collect();
             synonyms.extend(default_synonym(property.name, property.default));
             described(property, synonyms)
         });
-        let given = DYNAMIC_WITHOUT_EFFECT.iter().filter_map(|name| {
-            let values = self.of_broker(name).map(|(source, value)| Synonym {
-                name,
-                value: String::from(&**value),
-                source,
-            });
-            let synonyms: Vec<_> = values.collect();
-            let holds = synonyms.first()?;
-            Some(Described {
-                name,
-                value: Some(holds.value.clone()),
-                source: holds.source,
-                type_id: STRING,
-                read_only: false,
-                doc: "Has no effect: there is no SASL listener.",
-                synonyms,
-            })
-        });
+        let given = dynamic_without_effect()
+            .filter_map(|name| without_effect(name, self.synonyms_of_broker(name).collect()));
         known.chain(given)
     }
 
@@ -176,7 +161,11 @@ impl Meta {
             };
             Some(described(property, vec![given]))
         };
-        PROPERTIES.iter().filter_map(given)
+        let of_sasl = dynamic_without_effect().filter_map(|name| {
+            let of_all = |synonym: &Synonym| synonym.source == ConfigSource::DynamicDefaultBroker;
+            without_effect(name, self.synonyms_of_broker(name).filter(of_all).collect())
+        });
+        PROPERTIES.iter().filter_map(given).chain(of_sasl)
     }
 
     /// The dynamic settings of this broker, the weaker first: each is to be set in this order.
@@ -192,7 +181,21 @@ pub(super) fn default_synonym(name: &'static str, default: &str) -> Option<Synon
     (!default.is_empty()).then_some(Synonym { name, value, source: ConfigSource::Default })
 }
 
-fn described(property: &'static Property, synonyms: Vec<Synonym>) -> Described {
+/// A setting that is only kept; `None` when it was not given.
+fn without_effect(name: &'static str, synonyms: Vec<Synonym>) -> Option<Described> {
+    let holds = synonyms.first()?;
+    Some(Described {
+        name,
+        value: Some(holds.value.clone()),
+        source: holds.source,
+        type_id: STRING,
+        read_only: false,
+        doc: "Has no effect: there is no SASL listener.",
+        synonyms,
+    })
+}
+
+pub(super) fn described(property: &'static Property, synonyms: Vec<Synonym>) -> Described {
     let holds = synonyms.first();
     Described {
         name: property.name,

@@ -12,7 +12,7 @@ use core::ops::RangeInclusive;
 use bytes::Bytes;
 
 use super::alter::{AlterOp, Values, apply, config_records, owned};
-use super::describe::{ConfigSource, Described, Synonym, default_synonym};
+use super::describe::{ConfigSource, Described, Synonym, default_synonym, described};
 use super::{CONFIG_OF_GROUP, Meta, MetaError};
 use crate::config::{BrokerConfig, PROPERTIES};
 use crate::group::OwnSettings;
@@ -132,25 +132,12 @@ impl Meta {
             let value = String::from(&**value);
             synonyms.push(Synonym { name: key.name, value, source: ConfigSource::Group });
         }
-        let of_broker = self.of_broker(key.broker_synonym);
-        synonyms.extend(of_broker.map(|(source, value)| Synonym {
-            name: key.broker_synonym,
-            value: String::from(&**value),
-            source,
-        }));
+        synonyms.extend(self.synonyms_of_broker(key.broker_synonym));
         let property = PROPERTIES.iter().find(|property| property.name == key.broker_synonym);
         let property = property.expect("each row names a property of the broker");
         synonyms.extend(default_synonym(key.broker_synonym, property.default));
-        let holds = synonyms.first();
-        Described {
-            name: key.name,
-            value: holds.map(|synonym| synonym.value.clone()),
-            source: holds.map_or(ConfigSource::Default, |synonym| synonym.source),
-            type_id: property.type_id(),
-            read_only: false,
-            doc: key.doc,
-            synonyms,
-        }
+        let read_only = false;
+        Described { name: key.name, doc: key.doc, read_only, ..described(property, synonyms) }
     }
 }
 

@@ -118,8 +118,8 @@ impl Node {
             MetaChange::Feature { name, level } if *name == *TRANSACTION_VERSION => {
                 self.txn.set_transaction_version(level);
             }
-            // Settings are taken together, by the caller.
             MetaChange::GroupConfigChanged { group } => self.group_config_changed(&group),
+            // These settings are taken together, by the caller.
             MetaChange::BrokerConfigChanged
             | MetaChange::TopicConfigChanged { .. }
             | MetaChange::TopicCreated { .. }

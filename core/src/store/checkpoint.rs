@@ -346,34 +346,29 @@ fn is_behind(log: &Log, end: Offset) -> bool {
     log.written_end() < end || !matches!(log.folder, Folder::Present { .. })
 }
 
-/// Writes a small file beside the old one, and renames it.
-pub(super) fn replace_ops(path: FilePath, bytes: Bytes, ops: &mut VecDeque<FileOp>) {
+/// A small file written beside the old one, with or without a sync, and put in its place: the removal
+/// of what an earlier try left, which may be longer; the write; the rename.
+pub(super) fn replace_ops(path: FilePath, bytes: Bytes, sync: bool, lane: Lane) -> [FileOp; 3] {
     let source = FilePath::from(format!("{path}.tmp"));
-    // A longer one of an earlier try would leave its end.
-    ops.push_back(FileOp::Remove { path: source.clone() });
-    ops.push_back(FileOp::Write {
-        path: source.clone(),
-        position: 0,
-        data: alloc::vec![bytes],
-        sync: true,
-        lane: Lane::Data,
-    });
-    ops.push_back(FileOp::Rename { source, target: path });
+    let data = alloc::vec![bytes];
+    [
+        FileOp::Remove { path: source.clone() },
+        FileOp::Write { path: source.clone(), position: 0, data, sync, lane },
+        FileOp::Rename { source, target: path },
+    ]
 }
 
 /// What makes the checkpoint file durable. Both are written before either has its name: until then
 /// nothing speaks of what a try that fails has written.
 fn root_ops(file: &Bytes) -> VecDeque<FileOp> {
-    let (mut writes, mut names) = (Vec::new(), Vec::new());
+    let (mut ops, mut names) = (VecDeque::new(), Vec::new());
     for name in files::CHECKPOINTS {
-        let (target, source) = (FilePath::from(name), FilePath::from(format!("{name}.tmp")));
-        let data = alloc::vec![file.clone()];
-        // A longer one of an earlier try would leave its end.
-        writes.push(FileOp::Remove { path: source.clone() });
-        let path = source.clone();
-        writes.push(FileOp::Write { path, position: 0, data, sync: true, lane: Lane::Sync });
-        names.push(FileOp::Rename { source, target });
+        let path = FilePath::from(name);
+        let [removal, write, rename] = replace_ops(path, file.clone(), true, Lane::Sync);
+        ops.extend([removal, write]);
+        names.push(rename);
     }
     names.push(FileOp::SyncFolder { folder: FilePath::from("") });
-    writes.into_iter().chain(names).collect()
+    ops.extend(names);
+    ops
 }

@@ -476,7 +476,8 @@ impl Cleaning {
             if let (offset, false) = self.cleaned_to {
                 // Before the holes: a log without a checkpoint is read by it.
                 let path = files::in_folder(&self.folder, files::CLEANED_TO);
-                replace_ops(path, Bytes::from(files::one_offset(offset)), &mut self.queue);
+                let text = Bytes::from(files::one_offset(offset));
+                self.queue.extend(replace_ops(path, text, true, Lane::Data));
             }
             let folder = FilePath::from(self.folder.as_str());
             self.queue.push_back(FileOp::SyncFolder { folder });

@@ -237,10 +237,15 @@ pub(super) struct Scan {
 impl Scan {
     /// Adds the next bytes of the file.
     pub(super) fn push(&mut self, bytes: Bytes) {
-        self.bytes = match self.bytes.len() {
-            0 => bytes,
-            _ => [&self.bytes[..], &bytes[..]].concat().into(),
-        };
+        let left = core::mem::take(&mut self.bytes);
+        if left.is_empty() {
+            self.bytes = bytes;
+            return;
+        }
+        // Of a frame of many pieces what is there is copied once, and grows from then on.
+        let mut all = BytesMut::from(left);
+        all.extend_from_slice(&bytes);
+        self.bytes = all.freeze();
     }
 
     /// Whether something other than zeros follows the last frame.

@@ -1,11 +1,11 @@
 //! A changed log's files in a checkpoint: what is written to them, and what is to be synced.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
 
 use super::LogSnapshot;
+use super::checkpoint::replace_ops;
 use super::checkpoint_file::{LogImage, SnapshotImage};
 use super::files::{self, Kind};
 use super::log::{Folder, Log};
@@ -147,12 +147,9 @@ fn write_index(path: &FilePath, durable: usize, new: &[u8], ops: &mut Vec<FileOp
     ops.push(write(path.clone(), durable as u64, Bytes::copy_from_slice(new)));
 }
 
-/// A file written beside the old one and put in its place. Adds it to what is to be synced.
+/// A file in place of the old one. Adds it to what is to be synced.
 fn replace(path: FilePath, text: Bytes, ops: &mut Vec<FileOp>, set: &mut SyncSet) {
-    let source = FilePath::from(format!("{path}.tmp"));
-    ops.push(FileOp::Remove { path: source.clone() });
-    ops.push(write(source.clone(), 0, text));
-    ops.push(FileOp::Rename { source, target: path.clone() });
+    ops.extend(replace_ops(path.clone(), text, false, Lane::Data));
     set.files.push(path);
 }
 

@@ -96,6 +96,8 @@ pub(super) struct RecoverLog {
     snapshot: Option<(Offset, Bytes)>,
     tail: Vec<BatchSummary>,
     damage: Option<String>,
+    /// Where the batches that the journal holds of it begin and end.
+    journal: Option<(Offset, Offset)>,
     /// The names in its folder.
     names: BTreeSet<String>,
 }
@@ -122,6 +124,7 @@ impl RecoverLog {
             snapshot: None,
             tail: Vec::new(),
             damage: None,
+            journal: in_journal(&plan.entries),
             names: BTreeSet::new(),
             plan,
         }
@@ -225,26 +228,20 @@ impl RecoverLog {
     /// Where the first batch begins that the journal holds of the log. From there on it holds all
     /// that a crash may have taken out of the segments.
     fn journal_begins(&self) -> Option<Offset> {
-        self.plan.entries.iter().find_map(|entry| match entry {
-            Entry::Append { block, .. } => Some(block.header.base_offset),
-            _ => None,
-        })
+        self.journal.map(|(begin, _)| begin)
     }
 
     /// Where there may be holes between the log's batches.
-    fn holes(&self) -> Holes {
+    const fn holes(&self) -> Holes {
         let known = self.plan.image.is_some();
-        let begin = self.journal_begins().filter(|_| !known);
-        let journal = begin.map(|begin| (begin, self.journal_ends(begin)));
-        Holes { known, cleaned_to: self.log.cleaned_to, journal }
+        Holes { known, cleaned_to: self.log.cleaned_to, journal: self.journal }
     }
 
     /// Where the log ends that the journal goes on with at `offset`.
     fn journal_ends(&self, offset: Offset) -> Offset {
-        self.plan.entries.iter().fold(offset, |end, entry| match entry {
-            Entry::Append { block, .. } if block.header.base_offset <= end => block.end().max(end),
-            _ => end,
-        })
+        self.journal
+            .filter(|(begin, _)| *begin <= offset)
+            .map_or(offset, |(_, end)| end.max(offset))
     }
 
     /// Where the log will begin once the journal's tail is in.
@@ -398,7 +395,7 @@ impl RecoverLog {
         let base = self.log.segments[at].base;
         let end = end_of(&self.tail).unwrap_or(base);
         // Segments that were not synced are lost in any order, and what was written behind them is
-        // there. The journal has all of it.
+        // there. The journal has all of it, but for what lies below the log's start.
         let continued = self.journal_begins().is_some_and(|offset| offset <= end);
         let is_last = at + 1 == self.log.segments.len() && (position > 0 || base == end);
         if self.plan.image.is_some() || !(continued || is_last) {
@@ -489,6 +486,22 @@ impl RecoverLog {
             damage: self.damage.take(),
         }
     }
+}
+
+/// Where the batches in the journal's tail of a log begin and end.
+fn in_journal(entries: &[Entry]) -> Option<(Offset, Offset)> {
+    let blocks = entries.iter().filter_map(|entry| match entry {
+        Entry::Append { block, .. } => Some(block),
+        _ => None,
+    });
+    blocks.fold(None, |known, block| match known {
+        None => Some((block.header.base_offset, block.end())),
+        Some((begin, end)) if block.header.base_offset <= end => {
+            Some((begin, block.end().max(end)))
+        }
+        // What does not follow is not there for this.
+        Some(_) => known,
+    })
 }
 
 /// Where the batches that were read end.

@@ -59,8 +59,9 @@ pub(super) struct Recovery {
     names: Vec<String>,
     checkpoint: Option<Image>,
     checkpoint_bytes: BytesMut,
-    /// What the checkpoint files hold, and which of them counts.
-    checkpoint_files: [Bytes; 2],
+    /// What the first checkpoint file holds, until the other was read.
+    first_checkpoint: Bytes,
+    /// Which of them counts.
     checkpoint_file: usize,
     scan: Scan,
     scanned: u64,
@@ -239,7 +240,6 @@ impl Recovery {
         }
         let bytes = core::mem::take(&mut self.checkpoint_bytes).freeze();
         let image = Image::decode(&bytes);
-        self.checkpoint_files[file] = bytes;
         let is_copy = file > 0;
         if let Some(image) = image {
             let newer = |known: &Image| image.sequence > known.sequence;
@@ -253,11 +253,14 @@ impl Recovery {
         if is_copy && self.checkpoint.is_none() {
             mark!(RecoveryNoCheckpoint);
         }
-        let [one, other] = &self.checkpoint_files;
-        self.step = match self.checkpoint {
-            _ if !is_copy => Step::Checkpoint(1),
-            Some(_) if one != other => Step::OtherCheckpoint,
-            _ => Step::Journal(0),
+        self.step = if !is_copy {
+            self.first_checkpoint = bytes;
+            Step::Checkpoint(1)
+        } else if core::mem::take(&mut self.first_checkpoint) == bytes || self.checkpoint.is_none()
+        {
+            Step::Journal(0)
+        } else {
+            Step::OtherCheckpoint
         };
         Ok(())
     }
@@ -272,7 +275,6 @@ impl Recovery {
             script.ask(FileOp::Remove { path })?;
             script.ask(FileOp::SyncFolder { folder: FilePath::from("") })
         })?;
-        self.checkpoint_files = Default::default();
         self.step = Step::Journal(0);
         Ok(())
     }

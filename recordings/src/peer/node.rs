@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use verdict_core::config::{BrokerConfig, ConfigError};
+use verdict_core::config::ConfigError;
 use verdict_core::io::{ConnId, Input, RequestId};
 use verdict_core::memory::{Files, Machine, Outcome};
 use verdict_core::time::{Now, Timestamp};
@@ -41,13 +41,7 @@ impl NodePeer {
     pub fn start<'a>(
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ConfigError> {
-        let mut config = BrokerConfig {
-            offsets_topic_num_partitions: 2,
-            transaction_state_log_num_partitions: 2,
-            verdict_journal_bytes: 1 << 20,
-            entropy: 42,
-            ..BrokerConfig::default()
-        };
+        let mut config = verdict_core::memory::small();
         for (name, value) in settings {
             config.set(name, value)?;
         }

@@ -43,13 +43,7 @@ impl Bench {
 
     /// The same with other settings than a test's usual ones.
     pub(crate) fn with(change: impl FnOnce(&mut BrokerConfig)) -> Self {
-        let mut config = BrokerConfig {
-            offsets_topic_num_partitions: 2,
-            transaction_state_log_num_partitions: 2,
-            verdict_journal_bytes: 1 << 20,
-            entropy: 42,
-            ..BrokerConfig::default()
-        };
+        let mut config = crate::memory::small();
         change(&mut config);
         let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
         Self::start_on(config, Files::default(), now)

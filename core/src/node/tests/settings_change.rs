@@ -348,4 +348,9 @@ fn settings_of_sasl_are_taken_and_told_as_there_is_no_listener_they_act_on() {
     let name = "sasl.kerberos.min.time.before.relogin";
     assert_eq!(bench.alter(BROKER, "1", &[(name, SET, Some("58000"))]), 0);
     assert_eq!(bench.told(BROKER, "1", name), (Some("58000".to_string()), 2));
+    assert_eq!(bench.alter(BROKER, "", &[(name, SET, Some("59000"))]), 0);
+    assert_eq!(bench.told(BROKER, "", name), (Some("59000".to_string()), 3));
+    let refresh = "sasl.login.refresh.buffer.seconds";
+    assert_eq!(bench.alter(BROKER, "1", &[(refresh, SET, Some("200"))]), 0);
+    assert_eq!(bench.told(BROKER, "1", refresh), (Some("200".to_string()), 2));
 }

@@ -25,6 +25,20 @@ fn stopped(cache_bytes: u64) -> (World, PartitionId) {
     (world, id)
 }
 
+/// The same, and 40 more batches behind a checkpoint: their segments are not synced.
+fn written_on() -> (World, PartitionId) {
+    let (mut world, id) = stopped(0);
+    world.begin_life();
+    world.recover();
+    world.pass(1000);
+    world.settle();
+    for _ in 0..40 {
+        world.append(id, 1, &[1; 60]);
+        world.settle();
+    }
+    (world, id)
+}
+
 fn find(world: &World, suffix: &str) -> String {
     world.disk.paths().find(|path| path.ends_with(suffix)).unwrap().clone()
 }
@@ -140,15 +154,7 @@ fn without_a_checkpoint_a_torn_last_segment_is_cut_but_not_below_a_snapshot() {
 #[test]
 fn without_a_checkpoint_a_lost_segment_is_refilled_from_the_journal() {
     for left in [0, 100] {
-        let (mut world, id) = stopped(0);
-        world.begin_life();
-        world.recover();
-        world.pass(1000);
-        world.settle();
-        for _ in 0..40 {
-            world.append(id, 1, &[1; 60]);
-            world.settle();
-        }
+        let (mut world, id) = written_on();
         // Not synced yet: a crash may take one, or part of it, and leave those behind it.
         let logs = segments(&world);
         world.disk.damage(&logs[logs.len() - 2], |bytes| bytes.truncate(left));
@@ -161,15 +167,7 @@ fn without_a_checkpoint_a_lost_segment_is_refilled_from_the_journal() {
 
 #[test]
 fn without_a_checkpoint_a_segment_lost_where_a_cleaning_had_begun_is_refilled_from_the_journal() {
-    let (mut world, id) = stopped(0);
-    world.begin_life();
-    world.recover();
-    world.pass(1000);
-    world.settle();
-    for _ in 0..40 {
-        world.append(id, 1, &[1; 60]);
-        world.settle();
-    }
+    let (mut world, id) = written_on();
     // A cleaning of the whole log said where it was to leave holes, and came no further.
     let data = alloc::vec![Bytes::from(one_offset(100))];
     let path = FilePath::from(alloc::format!("t-0/{CLEANED_TO}").as_str());

@@ -396,7 +396,8 @@ impl RecoverLog {
         let end = end_of(&self.tail).unwrap_or(base);
         // Segments that were not synced are lost in any order, and what was written behind them is
         // there. The journal has all of it, but for what lies below the log's start.
-        let continued = self.journal_begins().is_some_and(|offset| offset <= end);
+        let needed = end.max(self.log.start_in_file).max(self.start_offset());
+        let continued = self.journal_begins().is_some_and(|offset| offset <= needed);
         let is_last = at + 1 == self.log.segments.len() && (position > 0 || base == end);
         if self.plan.image.is_some() || !(continued || is_last) {
             self.damage = Some(format!("segment {base} is damaged at byte {position}"));

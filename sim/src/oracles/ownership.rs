@@ -3,12 +3,14 @@
 //!
 //! A member *certainly* has a partition from the answer that says so until it begins to say that it
 //! let go, or until the coordinator may have given up on it. Epochs alone prove nothing: those of a
-//! group begin anew when it was empty and changes its protocol.
+//! group begin anew when it was empty and changes its protocol. Neither has it for certain what
+//! another client may take over under the same instance id: one of the classic protocol sends its
+//! JoinGroup until it is answered, and replaces whoever is there (KIP-345; seed 91532).
 
 use std::collections::BTreeMap;
 
 use super::{Facts, Findings};
-use crate::history::{ClientId, Event, Outcome, Part};
+use crate::history::{ClientId, Event, GroupProtocol, Outcome, Part};
 
 /// What a member was last told.
 struct Hold {
@@ -16,7 +18,7 @@ struct Hold {
     epoch: i32,
     until_us: u64,
     /// Since which answer it has had each partition.
-    since: BTreeMap<Part, u64>,
+    since: Since,
 }
 
 /// A commit that has not ended.
@@ -29,18 +31,28 @@ struct Commit {
     asked_us: u64,
 }
 
+/// When each partition was first told of.
+type Since = BTreeMap<Part, u64>;
+
 /// By group and member.
 type Holds = BTreeMap<(u16, u32), Hold>;
+
+/// Who last asked to be the member in the classic protocol, until it holds something.
+type Joining = BTreeMap<(u16, u32), ClientId>;
 
 pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
     if facts.damaged {
         return;
     }
     let mut holds = Holds::new();
+    let mut joining = Joining::new();
     let mut commits: Vec<Commit> = Vec::new();
     for entry in &facts.history.entries {
         match entry.event {
-            Event::LetGo { group, owner, ref kept, .. } => {
+            Event::LetGo { group, owner, ref kept, protocol } => {
+                if protocol == GroupProtocol::Classic {
+                    joining.insert((group, owner), entry.client);
+                }
                 if kept.is_empty() {
                     holds.remove(&(group, owner));
                 } else if let Some(hold) = holds.get_mut(&(group, owner)) {
@@ -65,12 +77,12 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                         )
                     });
                 }
-                let since = |part: &Part| {
-                    let since = before.as_ref().and_then(|before| before.since.get(part));
-                    (*part, since.copied().unwrap_or(entry.at_us))
-                };
-                let since = parts.iter().map(since).collect();
-                let hold = Hold { client: entry.client, epoch, until_us, since };
+                let rival = joining.get(&(group, owner)).filter(|rival| **rival != entry.client);
+                let mut hold = Hold { client: entry.client, epoch, until_us, since: Since::new() };
+                if rival.is_none() {
+                    joining.remove(&(group, owner));
+                    hold.since = since_when(before.as_ref(), parts, entry.at_us);
+                }
                 holds.insert((group, owner), hold);
             }
             Event::OffsetAsked { group, part, offset, owner: Some(owner), .. } => {
@@ -95,6 +107,12 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
             _ => {}
         }
     }
+}
+
+/// What it had goes on, what it has not had begins now.
+fn since_when(before: Option<&Hold>, parts: &[Part], now_us: u64) -> Since {
+    let known = |part| before.and_then(|before| before.since.get(part)).copied();
+    parts.iter().map(|part| (*part, known(part).unwrap_or(now_us))).collect()
 }
 
 /// A member other than `owner` that has had the partition for all of that time.

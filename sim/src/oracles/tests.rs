@@ -1,7 +1,7 @@
 //! Every oracle can be satisfied, and every oracle can speak.
 
 use super::*;
-use crate::history::{Batch, BatchKind, Event, Fetch, GroupProtocol, Outcome};
+use crate::history::{Batch, BatchKind, ClientId, Event, Fetch, GroupProtocol, Outcome};
 
 mod cleaning;
 mod two_phase;
@@ -48,9 +48,13 @@ impl Story {
         Self { history: History::default(), at_us: 0 }
     }
 
-    fn then(mut self, event: Event) -> Self {
+    fn then(self, event: Event) -> Self {
+        self.by(1, event)
+    }
+
+    fn by(mut self, client: ClientId, event: Event) -> Self {
         self.at_us += MS;
-        self.history.push(self.at_us, 1, event);
+        self.history.push(self.at_us, client, event);
         self
     }
 
@@ -454,6 +458,14 @@ fn o11_speaks_when_a_partition_is_given_to_a_second_member() {
     story().then(held(2, 2, 0, LONG_US)).silent();
     // The coordinator may have given up on the first.
     Story::new().then(held(1, 1, 0, 1)).then(held(2, 2, 500_000, LONG_US)).silent();
+}
+
+#[test]
+fn o11_is_silent_when_another_client_may_have_taken_over_the_instance_id() {
+    let joins = Event::LetGo { group: 0, owner: 1, kept: vec![], protocol: GroupProtocol::Classic };
+    let story = |client| Story::new().by(client, joins.clone()).then(held(1, 1, 0, LONG_US));
+    story(5).then(held(2, 2, 500_000, LONG_US)).silent();
+    story(1).then(held(2, 2, 500_000, LONG_US)).speaks(11);
 }
 
 #[test]

@@ -332,6 +332,10 @@ impl State {
             Phase::Complete(_) if repeats || same => refuse(INVALID_TXN_STATE),
             _ => refuse(PRODUCER_FENCED),
         };
+        if levels.zero && overflowed {
+            // Records have no room for it there: a restart forgets it (KAFKA-20357, known-limits).
+            all.extend(refuse(INVALID_PRODUCER_ID_MAPPING));
+        }
         let by_itself = self.ended_by == EndedBy::Coordinator;
         if by_itself && repeats && matches!(self.phase, Phase::Prepared(_) | Phase::Complete(_)) {
             if !levels.only_two() {

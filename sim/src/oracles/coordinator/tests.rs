@@ -273,13 +273,25 @@ fn the_level_of_transaction_version_tells_what_may_be_answered() {
     let begun_again = after(exhausted(), [told(add(), (7, 32_766), 0)]);
     let fenced = after(begun_again, [Ask(INIT, NOBODY, 51, NOBODY), Wait(100)]);
     let kept = after(fenced, [Ask(INIT, NOBODY, 0, (9, 1))]);
-    let below = |level| {
-        let mut history = history(&kept);
-        let said = Event::Level { level };
-        history.entries.insert(0, crate::history::Entry { at_us: 0, client: 0, event: said });
-        judge(&history).is_empty()
-    };
     // Only at level 2 is there another producer id, at epoch 0, when the transaction is over.
-    assert!(below(2));
-    assert!(!below(1));
+    assert!(explained_at(2, &kept));
+    assert!(!explained_at(1, &kept));
+}
+
+/// Whether the lines are explained where transaction.version had no other level than this.
+fn explained_at(level: i16, lines: &[Line]) -> bool {
+    let mut history = history(lines);
+    let said = Event::Level { level };
+    history.entries.insert(0, crate::history::Entry { at_us: 0, client: 0, event: said });
+    judge(&history).is_empty()
+}
+
+#[test]
+fn at_level_0_the_producer_id_before_a_rotation_may_be_forgotten() {
+    let last = (7, 32_766);
+    let exhausted = after(begun(), [told(COMMIT, A0, 0), Moved(last)]);
+    let rotated = after(exhausted, [Ask(INIT, NOBODY, 0, (9, 0))]);
+    let ended = after(rotated, [told(ABORT_V5, last, 49)]);
+    assert!(explained_at(0, &ended));
+    assert!(!explained_at(2, &ended));
 }

@@ -4,6 +4,9 @@
 //! read, twice ─► .cleaned files, synced ─► in memory ─► checkpoint ─► renamed, synced ─► checkpoint
 //! ```
 //!
+//! Renamed means: the new files get their names, the folder is synced, what they replaced goes, the
+//! folder is synced again.
+//!
 //! The checkpoint is the moment at which the new files count: a start before it removes them, one
 //! after it puts them in their places (Apache Kafka renames to `.swap` there). Until they are,
 //! readers find them under the cleaning's names; a read that was under way while files were
@@ -382,6 +385,10 @@ impl Store {
                 );
             }
         }
+        // What is not synced is lost in any order. Without a checkpoint nobody would know that the
+        // one file is missing whose place another was to take.
+        let folder_now = FilePath::from(folder.as_str());
+        cleaning.queue.push_back(FileOp::SyncFolder { folder: folder_now });
         for source in &cleaning.sources {
             if cleaning.outputs.iter().all(|segment| segment.base != source.base) {
                 for kind in SEGMENT_KINDS {

@@ -189,8 +189,16 @@ impl World {
         self.turn(alloc::vec![Change::Append(id, block)]);
     }
 
-    /// Begins to clean a log. Every record has a key of its own, so all stay, in other files.
+    /// Begins to clean a log. Every record has a key of its own, so all stay, in other files: up to
+    /// four segments become one.
     pub(super) fn clean(&mut self, id: PartitionId) {
+        self.store.set_segment_limits(id, 4 * SEGMENT_BYTES, i64::MAX);
+        self.begin_to_clean(id);
+        self.store.set_segment_limits(id, SEGMENT_BYTES, i64::MAX);
+        self.poll();
+    }
+
+    fn begin_to_clean(&mut self, id: PartitionId) {
         let Some(cleanable) = self.store.cleanable(id, Offset::MAX, i64::MAX) else { return };
         let plan = CleanPlan {
             first_dirty: cleanable.first_dirty,
@@ -201,7 +209,6 @@ impl World {
             ..CleanPlan::default()
         };
         self.store.begin_cleaning(id, plan);
-        self.poll();
     }
 
     pub(super) fn flush(&mut self) {

@@ -385,7 +385,10 @@ pub enum Event {
     /// A node died.
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.
-    Damaged,
+    Damaged {
+        /// Of records; else both checkpoint files.
+        records: bool,
+    },
     /// The clients' topic is compacted.
     Compacts {
         /// Whether tombstones may go before the world ends.

@@ -17,7 +17,8 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         // Answers that had come before this one was asked for bound it from below.
         let known = before.partition_point(|&(at, _, _)| at <= fetch.asked_us);
         let (_, stable, watermark) = known.checked_sub(1).map_or((0, -1, -1), |i| before[i]);
-        if fetch.last_stable < stable {
+        let went_on = !facts.may_be_cut();
+        if went_on && fetch.last_stable < stable {
             findings.add(6, || {
                 format!(
                     "partition {}: LSO went back from {stable} to {} at {at_us} us",
@@ -25,7 +26,7 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
                 )
             });
         }
-        if fetch.high_watermark < watermark {
+        if went_on && fetch.high_watermark < watermark {
             findings.add(6, || {
                 format!(
                     "partition {}: high watermark went back from {watermark} to {} at {at_us} us",

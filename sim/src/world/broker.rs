@@ -542,7 +542,7 @@ impl Broker {
             let what = if both { "its checkpoints" } else { "one of its checkpoints" };
             self.say(env, || format!("finds {what} gone"));
             if both {
-                env.history.push(env.now_us, 0, Event::Damaged);
+                env.history.push(env.now_us, 0, Event::Damaged { records: false });
             }
         }
         if env.choices.chance(Label::Rot, env.profile.rate(Fault::Rot))
@@ -553,7 +553,7 @@ impl Broker {
             if self.is_member {
                 self.has_rot = true;
             } else {
-                env.history.push(env.now_us, 0, Event::Damaged);
+                env.history.push(env.now_us, 0, Event::Damaged { records: true });
             }
             env.profile.set(Fault::Rot, 0);
         }

@@ -63,6 +63,6 @@ fn nobody_is_told_to_keep_what_was_not_begun_or_has_ended() {
 
 #[test]
 fn of_a_disk_that_was_destroyed_nothing_is_asked() {
-    let story = begun(Story::new()).then(decided(true)).then(Event::Damaged);
+    let story = begun(Story::new()).then(decided(true)).then(Event::Damaged { records: true });
     read_with(story.then(Event::EndAsked { txn: 1, commit: true }), false).silent();
 }

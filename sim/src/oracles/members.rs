@@ -132,9 +132,10 @@ fn once(facts: &Facts<'_>, findings: &mut Findings) {
             let none = Vec::new();
             for &(at, app) in facts.logs.get(&part).map_or(&none, |log| &log.visible) {
                 let count = made.get(&app).map_or(0, Vec::len);
-                // Each of several brokers cleans what it leads by itself, and the next one not yet.
-                let unseen =
-                    facts.several_brokers && facts.may_be_cleaned(app, Some(at), &facts.newest);
+                // It may have been cleaned away when the group read there: each of several brokers
+                // cleans what it leads by itself, and the next one not yet; a crash undoes what no
+                // checkpoint knew (seed 977409).
+                let unseen = facts.may_be_cleaned(app, Some(at), &facts.newest);
                 let fits = if at < end {
                     count > 0 || unseen || cleaned.contains(&(*group, app))
                 } else {

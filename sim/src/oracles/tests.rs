@@ -1,7 +1,9 @@
 //! Every oracle can be satisfied, and every oracle can speak.
 
 use super::*;
-use crate::history::{Batch, BatchKind, ClientId, Event, Fetch, GroupProtocol, Outcome};
+use crate::history::{
+    Batch, BatchKind, ClientId, Event, Fetch, GroupProtocol, Outcome, is_tombstone, key_of,
+};
 
 mod cleaning;
 mod two_phase;
@@ -516,6 +518,25 @@ fn o11_speaks_when_a_consumed_record_was_not_made_into_one() {
     pipeline(0).read(1, &aborted, &[(7, 0)]).silent();
     pipeline(1).read(1, &aborted, &[(7, 0)]).speaks(11);
     pipeline(0).read(1, &whole, &[]).speaks(11);
+}
+
+#[test]
+fn o11_is_silent_when_a_cleaned_record_that_nobody_consumed_comes_back() {
+    let same_key = |app: &u64| key_of(*app) == key_of(1) && !is_tombstone(*app);
+    let newer = (2..).find(same_key).expect("keys repeat");
+    let story = |begin: Story| {
+        begin
+            .sent(1, 0, None, (3, 0))
+            .sent(newer, 0, None, (3, 0))
+            .then(Event::Derived { app: 3, group: 0, from: newer })
+            .sent(3, 1, None, (7, 0))
+            .then(Event::OffsetAsked { group: 0, part: 0, offset: 2, txn: None, owner: None })
+            .then(seen(2))
+            .read(0, &[plain(0, 3, 0, &[1]), plain(1, 3, 1, &[newer])], &[])
+            .read(1, &[plain(0, 7, 0, &[3])], &[])
+    };
+    story(Story::new()).speaks(11);
+    story(Story::new().then(Event::Compacts { tombstones_expire: false })).silent();
 }
 
 #[test]

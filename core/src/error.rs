@@ -44,6 +44,8 @@ impl From<&crate::partition::AppendError> for ErrorCode {
             Error::CoordinatorFenced { .. } => Self::TransactionCoordinatorFenced,
             Error::Recompression => Self::CorruptMessage,
             Error::OffsetsExhausted => Self::KafkaStorageError,
+            // As Kafka, whose marker cannot be built then.
+            Error::MarkerOfNobody { .. } => Self::UnknownServerError,
         }
     }
 }

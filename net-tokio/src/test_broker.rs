@@ -80,7 +80,15 @@ impl TestBroker {
     /// # Panics
     /// When it does not serve again.
     pub fn restart(&mut self) {
-        self.next_life(Phase::Stop);
+        self.next_life(Phase::Stop, |_| {});
+    }
+
+    /// As [`restart`](Self::restart), and does something to its data directory while it is down.
+    ///
+    /// # Panics
+    /// When it does not serve again.
+    pub fn restart_after(&mut self, down: impl FnOnce(&std::path::Path)) {
+        self.next_life(Phase::Stop, down);
     }
 
     /// Drops everything it was doing, in the node, on its way to disk and to clients, and starts
@@ -89,11 +97,20 @@ impl TestBroker {
     /// # Panics
     /// When it does not serve again.
     pub fn crash(&mut self) {
-        self.next_life(Phase::Kill);
+        self.next_life(Phase::Kill, |_| {});
     }
 
-    fn next_life(&mut self, end: Phase) {
+    /// As [`crash`](Self::crash), and does something to its data directory while it is down.
+    ///
+    /// # Panics
+    /// When it does not serve again.
+    pub fn crash_after(&mut self, down: impl FnOnce(&std::path::Path)) {
+        self.next_life(Phase::Kill, down);
+    }
+
+    fn next_life(&mut self, end: Phase, down: impl FnOnce(&std::path::Path)) {
         self.end(end);
+        down(self.data.path());
         let (life, address) = Life::start(self.settings.clone(), &self.data);
         assert_eq!(address, self.address, "a broker comes back where it was");
         self.life = Some(life);

@@ -95,16 +95,17 @@ fn read(path: &Path) -> Result<Recording, Fault> {
     Ok(Recording::parse(&name, &text)?)
 }
 
-/// Runs a shell command that restarts the broker.
+/// Runs a shell command that restarts the broker; `$SNAPSHOTS` tells it what is to become of them.
 fn restarter(broker: &Broker) -> Restarter<'_> {
-    Box::new(|how| {
+    Box::new(|how, snapshots| {
         let command = match how {
             Restart::Clean => &broker.restart_cmd,
             Restart::Crash => &broker.crash_cmd,
         };
         let command = command.as_ref().ok_or("nobody said how")?;
         let status =
-            Command::new("sh").args(["-c", command]).status().map_err(|e| e.to_string())?;
+            Command::new("sh").args(["-c", command]).env("SNAPSHOTS", snapshots.word()).status();
+        let status = status.map_err(|e| e.to_string())?;
         if status.success() { Ok(()) } else { Err(format!("{command}: {status}")) }
     })
 }

@@ -14,6 +14,18 @@ use crate::args::Fault;
 /// The smallest producer id that a file may make up; brokers do not get this far.
 const MADE_UP: i64 = 900_000_000;
 
+/// What is shown of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Looks {
+    /// That it is there, and whose it is.
+    #[default]
+    Batches,
+    /// Its records, without control records.
+    Records,
+    /// The bytes of control records, and what is in the header for them.
+    Bytes,
+}
+
 /// What the words of one run stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -24,6 +36,8 @@ pub struct Names {
     topic_ids: BTreeMap<String, TopicId>,
     /// Whether requests default to the versions of clients before KIP-890's second part.
     pub classic: bool,
+    /// What is shown of the batches that are read.
+    pub looks: Looks,
     /// The newest epoch of a transaction coordinator that an answer showed.
     pub coordinator_epoch: i32,
 }

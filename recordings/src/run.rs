@@ -15,13 +15,16 @@ use verdict_core::wire::{Request, Response};
 
 use crate::format::{Act, Ask, Line, Recording};
 use crate::names::Names;
-use crate::peer::{Answer, Peer, Restart};
+use crate::peer::{Answer, Peer, Restart, Snapshots};
 use crate::verbs::{self, Call};
 
 /// The flag of a step that is not repeated.
 const ONCE: &str = "once";
 /// The flag of a step whose answer is read by another.
 const LATER: &str = "later";
+/// The name of how many times a step is asked, one after the other; the first answer and the last
+/// are shown.
+const TIMES: &str = "times=";
 /// The connection of what no step asks for.
 const HIDDEN: &str = "";
 /// How long a broker may be busy.
@@ -114,14 +117,14 @@ impl Talk<'_> {
             Act::Classic => self.names.classic = true,
             Act::Topic(words) => return self.create_topic(words),
             Act::Wait(ms) => self.peer.wait_ms(*ms),
-            Act::Restart => return self.restart(Restart::Clean),
-            Act::Crash => return self.restart(Restart::Crash),
+            Act::Restart(snapshots) => return self.restart(Restart::Clean, *snapshots),
+            Act::Crash(snapshots) => return self.restart(Restart::Crash, *snapshots),
         }
         Ok(())
     }
 
-    fn restart(&mut self, how: Restart) -> Result<(), String> {
-        self.peer.restart(how).map_err(text)?;
+    fn restart(&mut self, how: Restart, snapshots: Snapshots) -> Result<(), String> {
+        self.peer.restart(how, snapshots).map_err(text)?;
         self.found.clear();
         self.patience_ms = PATIENCE_AFTER_START_MS;
         Ok(())
@@ -134,7 +137,11 @@ impl Talk<'_> {
             return self.hear(&ask.conn, version.unwrap_or(i16::MAX)).map(Some);
         }
         let words = ask.words.iter().map(String::as_str);
-        let words: Vec<&str> = words.filter(|word| ![ONCE, LATER].contains(word)).collect();
+        let (times, words): (Vec<&str>, Vec<&str>) = words
+            .filter(|word| ![ONCE, LATER].contains(word))
+            .partition(|word| word.starts_with(TIMES));
+        let times = times.first().map(|word| word[TIMES.len()..].parse::<u32>()).transpose();
+        let times = times.map_err(|error| format!("{TIMES}N: {error}"))?;
         if ask.verb == "markers" {
             self.learn_coordinator_epoch(&words);
         }
@@ -146,6 +153,9 @@ impl Talk<'_> {
         }
         if flag(ONCE) {
             return self.once(&ask.conn, &call).map(Some);
+        }
+        if let Some(times) = times {
+            return self.repeatedly(&ask.conn, &call, times).map(Some);
         }
         let answer = self.persistently(&ask.conn, &call)?;
         match &call.request {
@@ -171,6 +181,16 @@ impl Talk<'_> {
             Answer::Silent => Ok("silent".to_owned()),
             Answer::Closed => Ok("closed".to_owned()),
         }
+    }
+
+    /// The same so many times, each until the broker is not busy.
+    fn repeatedly(&mut self, conn: &str, call: &Call, times: u32) -> Result<String, String> {
+        let first = self.persistently(conn, call)?;
+        let mut last = first.clone();
+        for _ in 1..times {
+            last = self.persistently(conn, call)?;
+        }
+        Ok(format!("{first} … {last}"))
     }
 
     /// Asks until the broker is not busy any more.

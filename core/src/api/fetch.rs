@@ -368,8 +368,9 @@ fn set_records(
     if isolation == Isolation::ReadCommitted
         && let Some(partition) = part.id.ok().and_then(|id| node.partitions.get(&id))
     {
-        let upper = end_of(&records).unwrap_or(part.offset);
-        let aborted = partition.aborted_in(part.offset, upper);
+        // Where nothing is answered there is nothing to hide, as in Kafka.
+        let upper = end_of(&records);
+        let aborted = upper.map_or_else(Vec::new, |upper| partition.aborted_in(part.offset, upper));
         data.aborted_transactions = Some(
             aborted
                 .into_iter()

@@ -58,6 +58,8 @@ const NOTHING: Found = Found { timestamp: -1, offset: -1, leader_epoch: -1 };
 struct Scan {
     id: PartitionId,
     next: Offset,
+    /// Records below it were deleted: they are not told, though their batch may still be there.
+    start: Offset,
     /// Records at or above it are not told.
     bound: Offset,
     /// The high watermark: how far may be read.
@@ -169,10 +171,14 @@ fn look_up(node: &Node, to: &TopicPartition, asked: &Asked) -> Part {
         partition.log_end()
     };
     let found = |offset| Part::Done(Ok(Found { timestamp: -1, offset, leader_epoch }));
-    let scan = |next, want| Part::Scanning(Scan { id, next, bound, end: high_watermark, want });
+    let start = partition.log_start();
+    let scan = |next: Offset, want| {
+        let next = next.max(start);
+        Part::Scanning(Scan { id, next, start, bound, end: high_watermark, want })
+    };
     match asked.timestamp {
         LATEST => found(bound),
-        EARLIEST | EARLIEST_LOCAL => found(partition.log_start()),
+        EARLIEST | EARLIEST_LOCAL => found(start),
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Part::Done(Ok(NOTHING)),
         MAX_TIMESTAMP => match node.store.max_timestamp(id) {
             Some((_, last_of_batch)) => scan(last_of_batch, Want::Largest(None)),
@@ -279,6 +285,9 @@ fn look_into(
     for record in crate::batch::records(batch) {
         let record = record.map_err(|_| ErrorCode::CorruptMessage)?;
         let offset = header.base_offset + i64::from(record.offset_delta);
+        if offset < scan.start {
+            continue;
+        }
         match &mut scan.want {
             Want::AtLeast(timestamp) if record.timestamp >= *timestamp => {
                 return Ok(Some((record.timestamp, offset)));

@@ -62,6 +62,12 @@ impl Files {
         Ok(FileOutcome::Done)
     }
 
+    /// Does something to every file, in the order of their paths; those for which it is false are
+    /// deleted. For what people and disks do while no broker runs.
+    pub fn change(&mut self, mut change: impl FnMut(&str, &mut Vec<u8>) -> bool) {
+        self.0.retain(|path, bytes| change(path, bytes));
+    }
+
     fn write(&mut self, path: &str, mut at: usize, data: &[Bytes]) {
         let file = self.0.entry(path.into()).or_default();
         for part in data {

@@ -84,6 +84,14 @@ pub enum AppendError {
         /// The newest epoch the partition knows.
         current: i32,
     },
+    /// A marker without a producer, or without its epoch: it can end nobody's transaction.
+    #[error("a marker of producer {producer_id} with epoch {producer_epoch}, which nobody has")]
+    MarkerOfNobody {
+        /// The producer id of the marker.
+        producer_id: ProducerId,
+        /// Its epoch.
+        producer_epoch: ProducerEpoch,
+    },
     /// The records could not be put into the codec of `compression.type`.
     #[error("the records could not be compressed as the topic wants")]
     Recompression,

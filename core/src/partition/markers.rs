@@ -8,8 +8,15 @@ use super::producers::ProducerEntry;
 /// From this transaction version on a marker's epoch must lie above its transaction's.
 const STRICT_TRANSACTION_VERSION: i8 = 2;
 
-/// Judges a marker against the producer's entry, the table of spec 6.4 from top to bottom.
+/// Judges a marker against the producer's entry, the table of spec 6.4 from top to bottom. Before
+/// that it has to be somebody's: Kafka answers UNKNOWN_SERVER_ERROR and writes nothing.
 pub(super) fn judge(marker: &Marker, entry: &ProducerEntry) -> Result<(), AppendError> {
+    if marker.producer_id < 0 || marker.producer_epoch < 0 {
+        return Err(AppendError::MarkerOfNobody {
+            producer_id: marker.producer_id,
+            producer_epoch: marker.producer_epoch,
+        });
+    }
     let stale = AppendError::InvalidProducerEpoch {
         producer_id: marker.producer_id,
         producer_epoch: marker.producer_epoch,
@@ -55,6 +62,9 @@ mod tests {
         coordinator: i32,
         entry: &ProducerEntry,
     ) -> Option<&'static str> {
+        if epoch < 0 {
+            return Some("nobody");
+        }
         let open = entry.current_txn_first_offset.is_some();
         let open_of_this_epoch = open && entry.producer_epoch == epoch;
         if !open_of_this_epoch && epoch < entry.producer_epoch {
@@ -101,6 +111,7 @@ mod tests {
                                 };
                                 let got = judge(&marker, &entry).err().map(|error| match error {
                                     AppendError::InvalidProducerEpoch { .. } => "epoch",
+                                    AppendError::MarkerOfNobody { .. } => "nobody",
                                     _ => "coordinator",
                                 });
                                 let want = by_the_table(version, epoch, coordinator, &entry);

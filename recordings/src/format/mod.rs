@@ -16,6 +16,7 @@ mod parse;
 mod write;
 
 pub use self::parse::ParseError;
+use crate::peer::Snapshots;
 
 /// One file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +49,10 @@ pub enum Act {
     Topic(Vec<String>),
     /// `wait MS`.
     Wait(u64),
-    /// `restart`: a clean stop and a start.
-    Restart,
-    /// `crash`: `kill -9` and a start.
-    Crash,
+    /// `restart [snapshots=gone|empty|cut]`: a clean stop and a start.
+    Restart(Snapshots),
+    /// `crash [snapshots=gone|empty|cut]`: `kill -9` and a start.
+    Crash(Snapshots),
 }
 
 /// A step with an answer.
@@ -89,6 +90,6 @@ impl Recording {
     /// Whether the broker is stopped on the way.
     #[must_use]
     pub fn restarts(&self) -> bool {
-        self.lines.iter().any(|line| matches!(line, Line::Act(Act::Restart | Act::Crash)))
+        self.lines.iter().any(|line| matches!(line, Line::Act(Act::Restart(_) | Act::Crash(_))))
     }
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::{Act, Ask, Line, Recording};
+use crate::peer::Snapshots;
 use crate::verbs;
 
 /// A line that cannot be read.
@@ -76,14 +77,24 @@ fn unasked(first: &str, rest: &[String]) -> Result<Option<Line>, String> {
         ("wait", [ms]) => {
             Line::Act(Act::Wait(ms.parse().map_err(|_| format!("{ms} is no time in ms"))?))
         }
-        ("restart", []) => Line::Act(Act::Restart),
-        ("crash", []) => Line::Act(Act::Crash),
-        ("set" | "classic" | "topic" | "wait" | "restart" | "crash", _) => {
+        ("restart", words) => Line::Act(Act::Restart(snapshots(words)?)),
+        ("crash", words) => Line::Act(Act::Crash(snapshots(words)?)),
+        ("set" | "classic" | "topic" | "wait", _) => {
             return Err(format!("{first} wants other words"));
         }
         _ => return Ok(None),
     };
     Ok(Some(line))
+}
+
+/// What becomes of the snapshots while the broker is down.
+fn snapshots(words: &[String]) -> Result<Snapshots, String> {
+    let [word] = words else {
+        let fault = "a broker that stops has snapshots=WORD behind it, or nothing".to_owned();
+        return if words.is_empty() { Ok(Snapshots::Kept) } else { Err(fault) };
+    };
+    let known = word.strip_prefix("snapshots=").and_then(Snapshots::read);
+    known.ok_or_else(|| format!("{word}: snapshots=gone, empty or cut"))
 }
 
 #[cfg(test)]
@@ -100,6 +111,7 @@ mod tests {
         assert_eq!(fault("wait long"), "x.txt:1: long is no time in ms");
         assert_eq!(fault("wait 5 -> NONE"), "x.txt:1: wait has no answer");
         assert_eq!(fault("topic"), "x.txt:1: topic wants other words");
+        assert_eq!(fault("crash hard"), "x.txt:1: hard: snapshots=gone, empty or cut");
     }
 
     #[test]

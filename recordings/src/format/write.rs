@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Act, Ask, Line, Recording};
+use crate::peer::Snapshots;
 
 /// Questions longer than this do not push the answers of the others to the right.
 const WIDTH_MAX: usize = 52;
@@ -17,8 +18,8 @@ impl Line {
             Self::Act(Act::Classic) => "classic".to_owned(),
             Self::Act(Act::Topic(words)) => format!("topic {}", words.join(" ")),
             Self::Act(Act::Wait(ms)) => format!("wait {ms}"),
-            Self::Act(Act::Restart) => "restart".to_owned(),
-            Self::Act(Act::Crash) => "crash".to_owned(),
+            Self::Act(Act::Restart(snapshots)) => stopped("restart", *snapshots),
+            Self::Act(Act::Crash(snapshots)) => stopped("crash", *snapshots),
             Self::Ask(Ask { conn, verb, words, .. }) => [conn, verb]
                 .into_iter()
                 .chain(words)
@@ -26,6 +27,13 @@ impl Line {
                 .collect::<Vec<_>>()
                 .join(" "),
         }
+    }
+}
+
+fn stopped(how: &str, snapshots: Snapshots) -> String {
+    match snapshots {
+        Snapshots::Kept => how.to_owned(),
+        _ => format!("{how} snapshots={}", snapshots.word()),
     }
 }
 

@@ -29,6 +29,53 @@ pub enum Restart {
     Crash,
 }
 
+/// What becomes of the producer snapshots (`*.snapshot`) while a broker is down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Snapshots {
+    /// They are as the broker left them.
+    #[default]
+    Kept,
+    /// They are deleted.
+    Gone,
+    /// They are of length zero.
+    Empty,
+    /// Their last bytes are missing.
+    Cut,
+}
+
+/// How many bytes at its end a snapshot loses when it is [`Snapshots::Cut`].
+const CUT_BYTES: usize = 5;
+
+impl Snapshots {
+    /// How a file says it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Gone => "gone",
+            Self::Empty => "empty",
+            Self::Cut => "cut",
+        }
+    }
+
+    /// What a file says.
+    #[must_use]
+    pub fn read(word: &str) -> Option<Self> {
+        [Self::Kept, Self::Gone, Self::Empty, Self::Cut].into_iter().find(|it| it.word() == word)
+    }
+
+    /// The length that a file of some length is cut to; `None` when it is to be deleted.
+    #[must_use]
+    pub const fn length(self, length: usize) -> Option<usize> {
+        match self {
+            Self::Kept => Some(length),
+            Self::Gone => None,
+            Self::Empty => Some(0),
+            Self::Cut => Some(length.saturating_sub(CUT_BYTES)),
+        }
+    }
+}
+
 /// Why a conversation cannot go on.
 #[derive(Debug, Error)]
 pub enum PeerError {
@@ -73,9 +120,10 @@ pub trait Peer {
     /// Its clock, in ms since 1970.
     fn wall_ms(&self) -> i64;
 
-    /// Stops the broker and starts it on what it has written. Connections are gone.
+    /// Stops the broker and starts it on what it has written, but for what becomes of the producer
+    /// snapshots. Connections are gone.
     ///
     /// # Errors
     /// It cannot, or does not come back.
-    fn restart(&mut self, how: Restart) -> Result<(), PeerError>;
+    fn restart(&mut self, how: Restart, snapshots: Snapshots) -> Result<(), PeerError>;
 }

@@ -11,7 +11,7 @@ use verdict_core::memory::{Files, Machine, Outcome};
 use verdict_core::time::{Now, Timestamp};
 use verdict_core::wire::{Limits, Request, SIZE_BYTES, client, decode_request, encode_response};
 
-use super::{Answer, Peer, PeerError, Restart};
+use super::{Answer, Peer, PeerError, Restart, Snapshots};
 
 /// How long an answer may take, in virtual time.
 const PATIENCE_MS: u64 = 120_000;
@@ -115,11 +115,20 @@ impl Peer for NodePeer {
         self.machine.now.wall_ms
     }
 
-    fn restart(&mut self, how: Restart) -> Result<(), PeerError> {
+    fn restart(&mut self, how: Restart, snapshots: Snapshots) -> Result<(), PeerError> {
         self.conns.clear();
         if how == Restart::Clean {
             self.machine.input(Input::Stop);
         }
+        self.machine.files.change(|path, bytes| {
+            let length = if path.ends_with(".snapshot") {
+                snapshots.length(bytes.len())
+            } else {
+                Some(bytes.len())
+            };
+            bytes.truncate(length.unwrap_or_default());
+            length.is_some()
+        });
         self.machine = self.machine.crashed();
         Ok(())
     }

@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use verdict_core::wire::{Request, client};
 
-use super::{Answer, Peer, PeerError, Restart};
+use super::{Answer, Peer, PeerError, Restart, Snapshots};
 
 /// How long an answer may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Stops a broker and starts it again.
-pub type Restarter<'a> = Box<dyn FnMut(Restart) -> Result<(), String> + 'a>;
+/// Stops a broker, does something to its snapshots and starts it again.
+pub type Restarter<'a> = Box<dyn FnMut(Restart, Snapshots) -> Result<(), String> + 'a>;
 
 struct Conn {
     stream: TcpStream,
@@ -105,10 +105,10 @@ impl Peer for SocketPeer<'_> {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    fn restart(&mut self, how: Restart) -> Result<(), PeerError> {
+    fn restart(&mut self, how: Restart, snapshots: Snapshots) -> Result<(), PeerError> {
         self.conns.clear();
         let restarter = self.restarter.as_mut();
         let restart = restarter.ok_or_else(|| PeerError::Restart("nobody said how".to_owned()))?;
-        restart(how).map_err(PeerError::Restart)
+        restart(how, snapshots).map_err(PeerError::Restart)
     }
 }

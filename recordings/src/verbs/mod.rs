@@ -131,7 +131,8 @@ pub fn show(version: i16, response: &Response, names: &mut Names) -> Result<Stri
 }
 
 /// Kafka's name of an error.
-pub(crate) fn code(code: i16) -> String {
+#[must_use]
+pub fn code(code: i16) -> String {
     let mut name = String::new();
     for letter in format!("{:?}", ErrorCode::from(code)).chars() {
         if letter.is_uppercase() && !name.is_empty() {

@@ -12,8 +12,8 @@ use crate::names::Names;
 /// From this version on topics go by their ids.
 const BY_ID: i16 = 13;
 
-/// `produce [TX] [P1/0 seq=N] t-0 … [xCOUNT] [at=MS] [acks=N] [key=K] [plain|flagged]`: Produce, one
-/// batch a partition. With a transactional id the batches are transactional, unless `plain`;
+/// `produce [TX] [P1/0 seq=N] t-0 … [xCOUNT] [at=MS] [acks=N] [key=K] [value=V]
+/// [plain|flagged]`: Produce, one batch a partition. With a transactional id the batches are transactional, unless `plain`;
 /// `flagged` makes them so without an id.
 pub(super) fn produce(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fault> {
     let known = args.find(|word| word.contains('/').then_some(word));
@@ -32,8 +32,9 @@ pub(super) fn produce(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fa
         batch = batch.transactional();
     }
     let key: Option<String> = args.named("key")?;
+    let value: String = args.named("value")?.unwrap_or_else(|| "value".to_owned());
     for _ in 0..count {
-        batch.push(key.as_ref().map(String::as_bytes), Some(b"value"), &[]);
+        batch.push(key.as_ref().map(String::as_bytes), Some(value.as_bytes()), &[]);
     }
     let bytes = batch.build().bytes().clone();
 

@@ -7,13 +7,13 @@ use kacrab_protocol::generated::list_offsets_request::{ListOffsetsPartition, Lis
 use kacrab_protocol::generated::{
     FetchRequestData, ListOffsetsRequestData, ListOffsetsResponseData,
 };
-use verdict_core::batch::{CheckedBatch, batches, parse_marker};
+use verdict_core::batch::{CheckedBatch, Record, batches, parse_marker, records};
 use verdict_core::types::{Decision, TopicId};
 use verdict_core::wire::{FetchResponse, Request};
 
 use super::{Call, code, each, places, result};
 use crate::args::{Args, Fault};
-use crate::names::{Names, wire};
+use crate::names::{Looks, Names, wire};
 
 /// From this version on topics go by their ids.
 const BY_ID: i16 = 13;
@@ -27,10 +27,17 @@ fn isolation(args: &mut Args<'_>) -> Result<i8, Fault> {
     }
 }
 
-/// `read t-0 … committed|uncommitted [from=N] [max=BYTES] [wait=MS]`: Fetch, without a session.
+/// `read t-0 … committed|uncommitted [from=N] [max=BYTES] [wait=MS] [records|bytes]`: Fetch, without
+/// a session. With `records` the records are shown and not the batches, with `bytes` what markers
+/// are made of.
 pub(super) fn fetch(args: &mut Args<'_>, names: &mut Names) -> Result<Call, Fault> {
     let version = args.version(12);
     let isolation_level = isolation(args)?;
+    names.looks = match (args.flag("records"), args.flag("bytes")) {
+        (true, _) => Looks::Records,
+        (_, true) => Looks::Bytes,
+        _ => Looks::Batches,
+    };
     let from = args.named("from")?.unwrap_or(0);
     let max_bytes = args.named("max")?.unwrap_or(1 << 20);
     let wait_ms: i32 = args.named("wait")?.unwrap_or(0);
@@ -106,7 +113,11 @@ fn show_partition(
     }
     for batch in batches(records) {
         let batch = batch.map_err(|fault| format!("a damaged batch: {fault:?}"))?;
-        words.push(show_batch(&batch, names));
+        match names.looks {
+            Looks::Batches => words.push(show_batch(&batch, names)),
+            Looks::Records => words.extend(show_records(&batch)?),
+            Looks::Bytes => words.extend(show_bytes(&batch, names)?),
+        }
     }
     words.push(match &partition.aborted_transactions {
         None => "aborted=null".to_owned(),
@@ -139,6 +150,63 @@ fn show_batch(batch: &CheckedBatch, names: &mut Names) -> String {
         }
     }
     format!("[{}]", words.join(" "))
+}
+
+fn all_records(batch: &CheckedBatch) -> Result<Vec<Record>, Fault> {
+    let all = records(batch).collect::<Result<Vec<_>, _>>();
+    all.map_err(|fault| format!("a damaged record: {fault:?}"))
+}
+
+/// `@0 k=v1`, for each record that is for applications.
+fn show_records(batch: &CheckedBatch) -> Result<Vec<String>, Fault> {
+    if batch.header().is_control() {
+        return Ok(Vec::new());
+    }
+    let text = |bytes: Option<Bytes>| match bytes {
+        Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        None => "null".to_owned(),
+    };
+    let show = |record: Record| {
+        let offset = batch.header().base_offset + i64::from(record.offset_delta);
+        format!("@{offset} {}={}", text(record.key), text(record.value))
+    };
+    Ok(all_records(batch)?.into_iter().map(show).collect())
+}
+
+/// `[3 attributes=0x30 P1/1 seq=-1 timed 00000001=0000:epoch]` of a marker, nothing of other
+/// batches. The coordinator's epoch differs from run to run; whether it is one is shown.
+fn show_bytes(batch: &CheckedBatch, names: &mut Names) -> Result<Vec<String>, Fault> {
+    let header = batch.header();
+    if !header.is_control() {
+        return Ok(Vec::new());
+    }
+    let producer = names.producer(header.producer_id);
+    let timed = if header.base_timestamp > 0 && header.max_timestamp == header.base_timestamp {
+        "timed"
+    } else {
+        "untimed"
+    };
+    let mut words = vec![
+        format!("{}..{}", header.base_offset, header.last_offset()),
+        format!("attributes={:#04x}", header.attributes.0),
+        format!("{producer}/{}", header.producer_epoch),
+        format!("seq={}", header.base_sequence),
+        timed.to_owned(),
+    ];
+    for record in all_records(batch)? {
+        let (key, value) = (record.key.unwrap_or_default(), record.value.unwrap_or_default());
+        let (version, rest) = value.split_at(value.len().min(2));
+        let epoch = match <[u8; 4]>::try_from(rest) {
+            Ok(bytes) if i32::from_be_bytes(bytes) >= 0 => "epoch".to_owned(),
+            _ => hex(rest),
+        };
+        words.push(format!("{}={}:{epoch}", hex(&key), hex(version)));
+    }
+    Ok(vec![format!("[{}]", words.join(" "))])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `list t-0 … earliest|latest|max|local|at=MS committed|uncommitted`: ListOffsets.

@@ -238,6 +238,40 @@ fn the_largest_timestamp_is_found_wherever_it_is() {
 }
 
 #[test]
+fn a_look_up_by_time_names_no_record_that_was_deleted() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    // Two batches of three, the oldest of which has the latest time.
+    for at in [300, 200] {
+        let mut builder = BatchBuilder::new(at);
+        (0..3).for_each(|_| builder.push(None, Some(b"v"), &[]));
+        produced(bench.ask(12, produce(12, None, "t-0", Screened::Batch(builder.build()))))
+            .unwrap();
+    }
+    for (start, largest, at_least_100) in [(2, (2, 300), (2, 300)), (4, (4, 200), (4, 200))] {
+        assert_eq!(bench.delete_records("t-0", start), Ok(start));
+        assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", -3), Ok(largest));
+        assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 100), Ok(at_least_100));
+    }
+    assert_eq!(bench.list_offset(UNCOMMITTED, "t-0", 250), Ok((-1, -1)));
+}
+
+#[test]
+fn where_nothing_is_answered_no_aborted_transaction_is_listed() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    let (p, q) = (bench.init("a").unwrap(), bench.init("b").unwrap());
+    assert_eq!(bench.write_as(TV2, "a", "t-0", p, 0, 3), Ok(0));
+    assert_eq!(bench.write_as(TV2, "b", "t-0", q, 0, 1), Ok(3));
+    bench.end(5, "a", p, ABORT).unwrap();
+    assert_eq!(bench.fetch(COMMITTED, "t-0", 2).aborted, Some([(p.0, 0)].into()));
+    for beyond_the_stable in [3, 4, 5] {
+        let seen = bench.fetch(COMMITTED, "t-0", beyond_the_stable);
+        assert_eq!((seen.code, seen.lso, seen.aborted), (0, 3, Some([].into())));
+    }
+}
+
+#[test]
 fn one_connections_requests_are_all_answered_while_a_fetch_of_it_waits() {
     let mut bench = Bench::open();
     bench.topic("t", 1);

@@ -1,7 +1,7 @@
 //! Reports P07, P08, P17 and WriteTxnMarkers of an operator: which markers a partition takes.
 
 use super::looks::COMMITTED;
-use super::verbs::{ABORT, CLASSIC, COMMIT, TV2};
+use super::verbs::{ABORT, CLASSIC, COMMIT, TV2, Who};
 use crate::node::testing::Bench;
 
 #[test]
@@ -116,6 +116,20 @@ fn a_marker_for_a_partition_that_is_not_there_is_refused() {
             assert_eq!(bench.marker(version, p, ABORT, 0, to), 3);
         }
     }
+}
+
+#[test]
+fn a_marker_of_nobody_is_an_error_and_is_not_written() {
+    let mut bench = Bench::open();
+    bench.topic("t", 1);
+    let p = bench.init("a").unwrap();
+    for version in [1, 2] {
+        for who in [Who(-1, 0), Who(-1, -1), Who(-7, 3), p.epoch(-1)] {
+            assert_eq!(bench.marker(version, who, ABORT, 0, "t-0"), -1);
+            assert_eq!(bench.marker(version, who, COMMIT, 0, "t-9"), 3);
+        }
+    }
+    assert_eq!(bench.ends("t-0"), (0, 0));
 }
 
 #[test]

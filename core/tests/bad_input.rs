@@ -54,6 +54,7 @@ impl World {
     fn start() -> Self {
         let mut driver = Driver::with(|config| {
             config.fetch_max_bytes = 1 << 20;
+            config.max_incremental_fetch_session_cache_slots = 20;
             config.verdict_cache_bytes = 1 << 20;
             config.verdict_journal_bytes = 1 << 20;
         });

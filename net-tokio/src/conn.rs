@@ -2,10 +2,10 @@
 //! several Produce.
 //!
 //! Decoding, CRC checks and encoding happen here, beside the node's thread. What a connection
-//! holds is bounded: a frame is drawn from the budget of all bytes in flight before its first
-//! byte is read and given back when it was answered; so is an answer until it is written. A peer
-//! that stalls inside a frame, or does not take its answer, is cut, so that it cannot keep what
-//! it drew (`frame_deadline`).
+//! holds is bounded: a frame is drawn from the budget of all bytes in flight as its bytes arrive
+//! and given back when it was answered; so is an answer until it is written. What a peer claims
+//! to send draws nothing. A peer that stalls inside a frame, or does not take its answer, is cut,
+//! so that it cannot keep what it drew (`transfer_time`).
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -15,12 +15,13 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot, watch};
-use tokio::time::timeout;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout};
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::ConnId;
 use verdict_core::wire::{self, Decoded, Limits, Request, RequestHeader, Response, WireError};
 
+use crate::budget::{Budget, Drawn};
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Answer, Ask, Event};
 use crate::pieces::Pieces;
@@ -68,26 +69,6 @@ impl Shared {
     /// A place for one more connection from this address, if there is one.
     pub(crate) fn place(&self, peer: IpAddr) -> Result<Place, &'static str> {
         self.places.take(peer)
-    }
-}
-
-/// Bytes that may be in flight, over all connections.
-struct Budget {
-    bytes: Semaphore,
-    total: usize,
-}
-
-impl Budget {
-    fn new(total: usize) -> Self {
-        let total = total.clamp(1, Semaphore::MAX_PERMITS);
-        Self { bytes: Semaphore::new(total), total }
-    }
-
-    /// Waits until `bytes` are free. One frame may be larger than the whole budget: it then goes
-    /// alone.
-    async fn draw(&self, bytes: usize) -> SemaphorePermit<'_> {
-        let permits = u32::try_from(bytes.min(self.total)).unwrap_or(u32::MAX);
-        self.bytes.acquire_many(permits).await.expect("the budget is never closed")
     }
 }
 
@@ -179,13 +160,13 @@ struct InNode<'s> {
     correlation_id: i32,
     is_produce: bool,
     answer: oneshot::Receiver<Answer>,
-    drawn: SemaphorePermit<'s>,
+    drawn: Drawn<'s>,
 }
 
 /// A request that is read and waits for its turn.
 struct Held<'s> {
     decoded: Decoded,
-    drawn: SemaphorePermit<'s>,
+    drawn: Drawn<'s>,
 }
 
 struct Connection<'s> {
@@ -276,9 +257,22 @@ impl<'s> Connection<'s> {
     /// The request of that length off the wire, decoded. May be dropped half way and called again.
     async fn next_request(&mut self, length: usize) -> Result<Held<'s>, End> {
         let shared = self.shared;
-        let drawn = shared.requests.draw(length).await;
-        let frame = self.frames.body(&mut self.stream, length);
-        let frame = timeout(transfer_time(length), frame).await.map_err(|_| End::Slow)??;
+        let mut drawn = shared.requests.nothing();
+        let mut reading = Duration::ZERO;
+        loop {
+            let missing = self.frames.missing(length);
+            let arrived = length.saturating_sub(missing);
+            drawn.cover(arrived + self.frames.step(length)).await;
+            if missing == 0 {
+                break;
+            }
+            let patience = transfer_time(arrived).saturating_sub(reading);
+            let began = Instant::now();
+            let read = self.frames.read_some(&mut self.stream, length);
+            timeout(patience, read).await.map_err(|_| End::Slow)??;
+            reading += began.elapsed();
+        }
+        let frame = self.frames.take(length);
         let decoded = wire::decode_request(frame, &shared.limits)?;
         self.last = Some(decoded.header.clone());
         Ok(Held { decoded, drawn })
@@ -341,7 +335,8 @@ impl<'s> Connection<'s> {
         correlation_id: i32,
         response: Response,
     ) -> Result<(), End> {
-        let drawn = self.shared.answers.draw(record_bytes(&response)).await;
+        let mut drawn = self.shared.answers.nothing();
+        drawn.cover(record_bytes(&response)).await;
         self.out.reserve(ANSWER_BYTES);
         let out = wire::encode_response_parts(version, correlation_id, &response, &mut self.out)
             .map_err(End::Unencodable)?;
@@ -361,7 +356,8 @@ impl<'s> Connection<'s> {
     }
 }
 
-/// What a peer may take for so many bytes.
+/// What a peer may take for so many bytes: those of an answer, or those of a frame that have
+/// arrived so far.
 fn transfer_time(bytes: usize) -> Duration {
     TRANSFER_GRACE + Duration::from_secs(bytes as u64 / TRANSFER_BYTES_PER_SECOND)
 }

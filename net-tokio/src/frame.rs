@@ -12,7 +12,7 @@ const PREFIX: usize = 4;
 const READ_STEP: usize = 8 * 1024;
 /// Less space than this is not worth a read.
 const READ_ROOM_MIN: usize = 1024;
-/// Space made before a read inside a large frame, at most doubling what has arrived.
+/// Space made before a read inside a large frame at most; it doubles with what has arrived.
 const LARGE_READ_STEP: usize = 256 * 1024;
 /// How much of later requests is taken in while one is being answered.
 pub(crate) const READ_AHEAD_BYTES: usize = 64 * 1024;
@@ -68,7 +68,34 @@ impl FrameReader {
         }
     }
 
-    /// The frame whose length [`Self::length`] told, without that length.
+    /// How much of the frame whose length [`Self::length`] told is still to come.
+    pub(crate) fn missing(&self, length: usize) -> usize {
+        (PREFIX + length).saturating_sub(self.buffer.len())
+    }
+
+    /// How much of it the next read takes in at most: no more than has arrived, but for the first
+    /// bytes, so that a claimed length is worth nothing.
+    pub(crate) fn step(&self, length: usize) -> usize {
+        self.missing(length).min(self.buffer.len().clamp(READ_STEP, LARGE_READ_STEP))
+    }
+
+    /// Takes in some of it.
+    pub(crate) async fn read_some<R>(
+        &mut self,
+        stream: &mut R,
+        length: usize,
+    ) -> Result<(), FrameError>
+    where
+        R: AsyncRead + Unpin,
+    {
+        self.buffer.reserve(self.step(length));
+        match stream.read_buf(&mut self.buffer).await? {
+            0 => Err(FrameError::Truncated),
+            _ => Ok(()),
+        }
+    }
+
+    /// The whole of it, without its length.
     pub(crate) async fn body<R>(
         &mut self,
         stream: &mut R,
@@ -77,17 +104,16 @@ impl FrameReader {
     where
         R: AsyncRead + Unpin,
     {
-        let end = PREFIX + length;
-        while self.buffer.len() < end {
-            let missing = end - self.buffer.len();
-            let step = self.buffer.len().clamp(READ_STEP, LARGE_READ_STEP);
-            self.buffer.reserve(missing.min(step));
-            if stream.read_buf(&mut self.buffer).await? == 0 {
-                return Err(FrameError::Truncated);
-            }
+        while self.missing(length) > 0 {
+            self.read_some(stream, length).await?;
         }
+        Ok(self.take(length))
+    }
+
+    /// The frame without its length, of which nothing is missing.
+    pub(crate) fn take(&mut self, length: usize) -> Bytes {
         self.buffer.advance(PREFIX);
-        Ok(self.buffer.split_to(length).freeze())
+        self.buffer.split_to(length).freeze()
     }
 
     /// Takes in bytes of later requests, up to [`READ_AHEAD_BYTES`], and returns when the peer is

@@ -20,6 +20,7 @@
 
 #[cfg(not(madsim))]
 pub mod bench;
+mod budget;
 #[cfg(not(madsim))]
 pub mod cli;
 pub mod client;

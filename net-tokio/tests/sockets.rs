@@ -130,3 +130,58 @@ fn a_restarted_broker_listens_where_it_did() {
         assert_eq!(answer(&mut after), 5);
     }
 }
+
+/// A hundred peers that claim frames they never send, with a budget of one megabyte.
+#[test]
+fn claimed_lengths_hold_nobody_up() {
+    let broker = TestBroker::start_with(&[("verdict.inflight.bytes", "1000000")]);
+    let mut claims: Vec<TcpStream> = (0..100).map(|_| connect(&broker)).collect();
+    for stream in &mut claims {
+        stream.write_all(&100_000_000_u32.to_be_bytes()).expect("written");
+        stream.write_all(&[0; 10]).expect("written");
+    }
+    let mut other = connect(&broker);
+    for id in 0..10 {
+        other.write_all(&api_versions(id)).expect("written");
+        assert_eq!(answer(&mut other), id);
+    }
+}
+
+/// Peers that send as many bytes as the budget has, and then no more, until they leave.
+#[test]
+fn frames_that_stall_give_back_what_they_drew() {
+    let broker = TestBroker::start_with(&[("verdict.inflight.bytes", "1000000")]);
+    let mut stalled: Vec<TcpStream> = (0..8).map(|_| connect(&broker)).collect();
+    for stream in &mut stalled {
+        stream.write_all(&50_000_000_u32.to_be_bytes()).expect("written");
+        stream.write_all(&vec![0; 200_000]).expect("written");
+    }
+    let mut other = connect(&broker);
+    drop(stalled);
+    for id in 0..10 {
+        other.write_all(&api_versions(id)).expect("written");
+        assert_eq!(answer(&mut other), id);
+    }
+}
+
+#[test]
+fn frames_that_need_the_whole_budget_each_all_arrive() {
+    let broker = TestBroker::start_with(&[("verdict.inflight.bytes", "1000000")]);
+    let address = broker.bootstrap();
+    let senders = (0..6).map(|id| {
+        let address = address.clone();
+        std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).expect("connected");
+            // ApiVersions may be followed by bytes that nobody reads.
+            let mut frame = api_versions(id).to_vec();
+            frame.resize(2_000_000, 0);
+            let length = u32::try_from(frame.len() - 4).expect("small");
+            frame[..4].copy_from_slice(&length.to_be_bytes());
+            stream.write_all(&frame).expect("written");
+            assert_eq!(answer(&mut stream), id);
+        })
+    });
+    for sender in senders.collect::<Vec<_>>() {
+        sender.join().expect("answered");
+    }
+}

@@ -12,7 +12,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::error::ErrorCode;
 use crate::mark;
-use crate::meta::IdSource;
+use crate::meta::{IdSource, NAME_BYTES_MAX};
 use crate::types::{Offset, TopicId, TopicName};
 
 /// The epoch of a request that wants a new session.
@@ -21,6 +21,11 @@ pub(super) const INITIAL_EPOCH: i32 = 0;
 pub(super) const FINAL_EPOCH: i32 = -1;
 /// Partitions kept over all sessions, at most. Kafka bounds the sessions only.
 const PARTITIONS_MAX: usize = 1 << 20;
+
+/// Whether a partition may be kept: a name that no topic can have may be of any length.
+fn may_be_kept((name, ..): &Key) -> bool {
+    name.as_str().len() <= NAME_BYTES_MAX
+}
 
 /// A partition as requests name it: by name, or from v13 on by id and with an empty name.
 pub(super) type Key = (TopicName, TopicId, i32);
@@ -120,6 +125,9 @@ impl FetchSessions {
             places: BTreeMap::new(),
         };
         for (key, mut cached, told) in partitions {
+            if !may_be_kept(&key) {
+                return 0;
+            }
             cached.take(&told);
             session.put(key, cached);
         }
@@ -193,8 +201,12 @@ impl FetchSessions {
             return Err(ErrorCode::FetchSessionTopicIdError);
         }
         let before = session.partitions.len();
+        let mut fits = true;
         for (key, cached) in changed {
-            session.put(key, cached);
+            fits &= may_be_kept(&key);
+            if fits {
+                session.put(key, cached);
+            }
         }
         for key in forgotten {
             if let Some(place) = session.places.remove(&key) {
@@ -208,7 +220,7 @@ impl FetchSessions {
         let next = session.epoch;
         self.by_use.insert((now_ms, id));
         self.partitions = (self.partitions + after) - before;
-        if after.saturating_sub(before) > room {
+        if !fits || after.saturating_sub(before) > room {
             self.remove(id);
             return Err(ErrorCode::FetchSessionIdNotFound);
         }
@@ -321,6 +333,25 @@ mod tests {
             assert_eq!(sessions.tell(id, &key(0), &told), news, "step {at}");
         }
         assert!(sessions.tell(id, &key(9), &told(1)), "what is not kept is told");
+    }
+
+    #[test]
+    fn names_that_no_topic_can_have_are_not_kept() {
+        let mut sessions = FetchSessions::new(7);
+        let key = |bytes| (TopicName::from(&*"x".repeat(bytes)), TopicId::default(), 0);
+        let limits = Limits { slots: 10, eviction_ms: EVICTION_MS };
+        let cached = || Cached::new(0, -1, 100);
+        let mut make = |bytes| {
+            let all = core::iter::once((key(bytes), cached(), told(5)));
+            sessions.create(0, limits, false, all)
+        };
+        assert_eq!(make(250), 0);
+        let id = make(249);
+        assert!(id > 0);
+        let changed = [(key(9), cached()), (key(30_000), cached())].into_iter();
+        let updated = sessions.update(1, id, 1, false, changed, empty());
+        assert_eq!(updated, Err(ErrorCode::FetchSessionIdNotFound), "without a session it works");
+        assert_eq!(sessions.partitions, 0);
     }
 
     #[test]

@@ -19,6 +19,12 @@ fn index(position: u64) -> usize {
 }
 
 impl Files {
+    /// Bytes of memory that the contents take, room to grow included.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.0.values().map(Vec::capacity).sum()
+    }
+
     /// Performs one operation.
     ///
     /// # Errors

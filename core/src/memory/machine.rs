@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 /// A node with its files and clock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     /// The node.
     pub node: Node,

@@ -8,6 +8,7 @@
 use crate::config::BrokerConfig;
 
 mod files;
+pub mod fuzz;
 mod machine;
 
 pub use self::files::Files;

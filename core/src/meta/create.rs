@@ -17,7 +17,7 @@ use crate::types::{
 };
 
 /// Longest topic name, in bytes: `name-partition` has to be a folder's name.
-const NAME_BYTES_MAX: usize = 249;
+pub(crate) const NAME_BYTES_MAX: usize = 249;
 /// Kafka's `MAX_PARTITIONS_PER_BATCH`: partitions that one request may create.
 pub const PARTITIONS_PER_REQUEST_MAX: usize = 10_000;
 

@@ -37,6 +37,7 @@ pub use self::cluster::CLUSTER_ID_CONFIG;
 pub use self::configs::{
     ConfigKind, TOPIC_CONFIGS, TOPIC_PENDING, TopicConfig, TopicSettings, topic_config,
 };
+pub(crate) use self::create::NAME_BYTES_MAX;
 pub use self::create::{PARTITIONS_PER_REQUEST_MAX, TopicPlan, TopicSpec, check_topic_name};
 pub use self::describe::{ConfigSource, Described, Synonym};
 pub use self::error::MetaError;

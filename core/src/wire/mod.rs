@@ -17,6 +17,7 @@ mod error_response;
 mod fetch;
 mod frame;
 pub mod fuzz;
+pub mod hostile;
 mod limits;
 mod messages;
 mod produce;

@@ -44,12 +44,18 @@ impl DerefMut for Driver {
 
 impl Driver {
     pub(crate) fn start() -> Self {
-        let config = BrokerConfig {
+        Self::with(|_| {})
+    }
+
+    /// A node with other settings than the usual ones.
+    pub(crate) fn with(change: impl FnOnce(&mut BrokerConfig)) -> Self {
+        let mut config = BrokerConfig {
             offsets_topic_num_partitions: 2,
             transaction_state_log_num_partitions: 2,
             entropy: 42,
             ..BrokerConfig::default()
         };
+        change(&mut config);
         let now = Now { at: Timestamp(1), wall_ms: 1_000_000 };
         Self(Machine::start(config, Files::default(), now))
     }
@@ -69,16 +75,18 @@ impl Driver {
         self.take(id).expect("an answer")
     }
 
-    pub(crate) fn create_topic(&mut self, name: &str, partitions: i32) {
+    /// The new topic's id.
+    pub(crate) fn create_topic(&mut self, name: &str, partitions: i32) -> [u8; 16] {
         let topic = CreatableTopic::default()
             .with_name(KafkaString::from(name.to_owned()))
             .with_num_partitions(partitions)
             .with_replication_factor(1);
         let data = CreateTopicsRequestData::default().with_topics(vec![topic]);
-        let Response::CreateTopics(answer) = self.ask(5, Request::CreateTopics(data)) else {
+        let Response::CreateTopics(answer) = self.ask(7, Request::CreateTopics(data)) else {
             panic!("a CreateTopics")
         };
         assert_eq!(answer.topics[0].error_code, 0, "{answer:?}");
+        answer.topics[0].topic_id.to_bytes()
     }
 
     /// A producer's id and epoch.

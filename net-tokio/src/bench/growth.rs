@@ -1,7 +1,8 @@
-//! The cost of one request as something else grows: partitions, producers, connections.
+//! The cost of one request as something else grows: partitions, producers, connections, groups.
 
 use std::time::Instant;
 
+use super::groups::groups;
 use super::link::{Link, LinkError};
 use super::paced::Paced;
 use super::produce::{Source, in_turn};
@@ -28,6 +29,8 @@ pub(super) enum Growth {
     Producers(i32),
     /// So many connections, a request in flight each.
     Connections(i32),
+    /// So many groups, each with a member that commits in turn.
+    Groups(i32),
     /// So many partitions are written once; then a paced producer sees what their checkpoint, or
     /// whatever the broker does for them in the background, costs others.
     PacedBehind(i32),
@@ -39,6 +42,7 @@ impl Growth {
             Self::Partitions(count) => partitions(run, count),
             Self::Producers(count) => producers(run, count),
             Self::Connections(count) => connections(run, count),
+            Self::Groups(count) => groups(run, count),
             Self::PacedBehind(count) => paced_behind(run, count),
         }
     }

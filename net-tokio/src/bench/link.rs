@@ -160,9 +160,23 @@ impl Link {
 
     /// Sends a request and waits for its answer.
     pub(super) fn call(&mut self, version: i16, request: &Request) -> Result<Response, LinkError> {
+        self.post(version, request)?;
+        self.answer(version, request)
+    }
+
+    /// Sends a request; [`Self::answer`] waits for its answer.
+    pub(super) fn post(&mut self, version: i16, request: &Request) -> Result<(), LinkError> {
         self.correlation_id += 1;
         let frame = client::encode_request(request, version, self.correlation_id, Some(CLIENT_ID))?;
-        self.send(&frame)?;
+        self.send(&frame)
+    }
+
+    /// The answer to a request that was sent.
+    pub(super) fn answer(
+        &mut self,
+        version: i16,
+        request: &Request,
+    ) -> Result<Response, LinkError> {
         let answer = self.receive()?;
         let (_, response) = client::decode_response(request.api_key() as i16, version, answer)?;
         Ok(response)

@@ -115,6 +115,10 @@ pub(super) fn all() -> Vec<Workload> {
         let name = format!("growth-connections-{count}");
         list.push(Workload::new(name, "request", Kind::Growth(Growth::Connections(count))));
     }
+    for count in [10, 500] {
+        let name = format!("growth-groups-{count}");
+        list.push(Workload::new(name, "commit", Kind::Growth(Growth::Groups(count))));
+    }
     for count in [1_000, 10_000] {
         let name = format!("growth-paced-behind-{count}");
         list.push(Workload::new(name, "request", Kind::Growth(Growth::PacedBehind(count))));

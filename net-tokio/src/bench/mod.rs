@@ -12,6 +12,7 @@
 )]
 
 mod consume;
+mod groups;
 mod growth;
 mod link;
 mod list;

@@ -1,13 +1,14 @@
-//! Well-formed bodies made from the schemas, for the round-trip tests.
+//! Well-formed bodies made from the schemas.
 //!
-//! Canonical bytes: tagged fields in order and only with values other than their default, so that
-//! reading and writing gives the same bytes.
+//! [`Values`] says what fields hold; the writer gives them the form of their version and notes
+//! where each length, count and value stands, for those who want to break them.
 
-use std::vec::Vec;
+use alloc::vec::Vec;
 
-use super::{Field, Kind, REQUESTS, RESPONSES, Shape, shape_of};
+use super::{Field, Kind, REQUESTS, Shape, shape_of};
 
 /// SplitMix64: enough randomness for tests, the same everywhere.
+#[derive(Clone, Debug)]
 pub(in crate::wire) struct Random(pub(in crate::wire) u64);
 
 impl Random {
@@ -19,55 +20,104 @@ impl Random {
         z ^ (z >> 31)
     }
 
+    /// A number below `n`, which is not 0.
     pub(in crate::wire) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
+
+    /// Whether one of `n` equal chances came true.
+    pub(in crate::wire) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// An index below `length`, which is not 0.
+    pub(in crate::wire) fn index(&mut self, length: usize) -> usize {
+        (self.next() % length as u64) as usize
+    }
 }
 
-/// How fields of bytes are filled.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::wire) enum Blobs {
-    /// Always null where that is allowed.
-    Null,
-    /// Never null; some are empty.
-    Present,
+/// What a generated message holds.
+pub(in crate::wire) trait Values {
+    /// The randomness that everything is drawn from.
+    fn random(&mut self) -> &mut Random;
+    /// Bytes of a field of that size, written from the first on. A tagged field that is written
+    /// differs from its default.
+    fn fixed(&mut self, name: &'static str, size: usize, tagged: bool) -> [u8; 16];
+    /// A string, not empty in a tagged field.
+    fn text(&mut self, name: &'static str, tagged: bool) -> Vec<u8>;
+    /// Bytes or records.
+    fn blob(&mut self, name: &'static str) -> Vec<u8>;
+    /// How many elements an array has.
+    fn count(&mut self, name: &'static str) -> usize;
+    /// Whether a field that may be null is.
+    fn is_null(&mut self, kind: &'static Kind) -> bool;
 }
 
-pub(in crate::wire) fn request(key: i16, version: i16, random: &mut Random) -> Vec<u8> {
-    body(REQUESTS, key, version, random, Blobs::Null)
+/// What stands at a place of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::wire) enum SpotKind {
+    /// A field of fixed size.
+    Fixed,
+    /// The length of something, or the count of an array, in two or four bytes.
+    Length,
+    /// The same as a varint, one more than what it counts.
+    CompactLength,
+    /// How many tagged fields follow, as a varint.
+    TagCount,
+    /// The number of a tagged field, as a varint.
+    Tag,
+    /// The size of a tagged field, as a varint.
+    TagSize,
+    /// The letters of a string.
+    Text,
 }
 
-pub(in crate::wire) fn response(key: i16, version: i16, random: &mut Random) -> Vec<u8> {
-    body(RESPONSES, key, version, random, Blobs::Present)
+/// A place of a body.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::wire) struct Spot {
+    /// Its first byte.
+    pub(in crate::wire) at: usize,
+    /// How many bytes it has.
+    pub(in crate::wire) bytes: usize,
+    /// What stands there.
+    pub(in crate::wire) kind: SpotKind,
 }
 
-fn body(
+/// A request's body and what stands where in it; empty for an API that has no shape.
+pub(in crate::wire) fn request(
+    key: i16,
+    version: i16,
+    values: &mut impl Values,
+) -> (Vec<u8>, Vec<Spot>) {
+    body(REQUESTS, key, version, values)
+}
+
+pub(super) fn body(
     shapes: &'static [&'static [Shape]],
     key: i16,
     version: i16,
-    random: &mut Random,
-    blobs: Blobs,
-) -> Vec<u8> {
-    let shape = shape_of(shapes, key).expect("every API has a shape");
+    values: &mut impl Values,
+) -> (Vec<u8>, Vec<Spot>) {
+    let Some(shape) = shape_of(shapes, key) else { return (Vec::new(), Vec::new()) };
     let flexible = version >= shape.flexible;
-    let mut writer = Writer { out: Vec::new(), version, flexible, random, blobs };
+    let mut writer = Writer { out: Vec::new(), spots: Vec::new(), version, flexible, values };
     writer.fields(shape.fields);
-    writer.out
+    (writer.out, writer.spots)
 }
 
-struct Writer<'a> {
+struct Writer<'a, V> {
     out: Vec<u8>,
+    spots: Vec<Spot>,
     version: i16,
     flexible: bool,
-    random: &'a mut Random,
-    blobs: Blobs,
+    values: &'a mut V,
 }
 
-impl Writer<'_> {
+impl<V: Values> Writer<'_, V> {
     fn fields(&mut self, fields: &'static [Field]) {
         for field in fields {
             if field.tag.is_none() && field.is_in(self.version) {
-                self.value(&field.kind, self.version >= field.null_from, false);
+                self.value(field.name, &field.kind, self.version >= field.null_from, false);
             }
         }
         if self.flexible {
@@ -75,41 +125,32 @@ impl Writer<'_> {
         }
     }
 
-    fn value(&mut self, kind: &'static Kind, null: bool, tagged: bool) {
+    fn value(&mut self, name: &'static str, kind: &'static Kind, null: bool, tagged: bool) {
         let nullable = null;
-        let null = null && !tagged && self.random.below(3) == 0;
+        let null = null && !tagged && self.values.is_null(kind);
         match kind {
-            Kind::Fixed(1) => {
-                let bit = if tagged { 1 } else { self.random.below(2) as u8 };
-                self.out.push(bit);
-            }
             Kind::Fixed(size) => {
-                let mut bytes = [0; 16];
-                bytes[..8].copy_from_slice(&self.random.next().to_be_bytes());
-                bytes[8..].copy_from_slice(&self.random.next().to_be_bytes());
-                bytes[0] |= 0x20;
-                bytes[0] &= 0x7f;
-                self.out.extend_from_slice(&bytes[..*size]);
+                let bytes = self.values.fixed(name, *size, tagged);
+                self.put(SpotKind::Fixed, &bytes[..*size]);
             }
             Kind::Str if null => self.length(None, false),
             Kind::Str => {
-                let length = self.random.below(9) as usize + usize::from(tagged);
-                self.length(Some(length), false);
-                let letter = b'a' + self.random.below(26) as u8;
-                self.out.extend(core::iter::repeat_n(letter, length));
+                let text = self.values.text(name, tagged);
+                self.length(Some(text.len()), false);
+                self.put(SpotKind::Text, &text);
             }
-            Kind::Blob if self.blobs == Blobs::Null && nullable => self.length(None, true),
+            Kind::Blob if null => self.length(None, true),
             Kind::Blob => {
-                let length = self.random.below(200) as usize;
-                self.length(Some(length), true);
-                self.out.extend((0..length).map(|i| i as u8));
+                let blob = self.values.blob(name);
+                self.length(Some(blob.len()), true);
+                self.out.extend_from_slice(&blob);
             }
             Kind::Array(_) if null => self.length(None, true),
             Kind::Array(element) => {
-                let length = self.random.below(4) as usize + usize::from(tagged);
-                self.length(Some(length), true);
-                for _ in 0..length {
-                    self.value(element, false, false);
+                let count = self.values.count(name) + usize::from(tagged);
+                self.length(Some(count), true);
+                for _ in 0..count {
+                    self.value(name, element, false, false);
                 }
             }
             Kind::Struct(_) if null => self.out.push(0xff),
@@ -123,42 +164,55 @@ impl Writer<'_> {
     }
 
     fn tagged(&mut self, fields: &'static [Field]) {
+        let values = &mut *self.values;
         let mut chosen: Vec<&'static Field> = fields
             .iter()
             .filter(|field| field.tag.is_some() && field.is_in(self.version))
-            .filter(|_| self.random.below(2) == 0)
+            .filter(|_| values.random().one_in(2))
             .collect();
         chosen.sort_by_key(|field| field.tag);
-        self.varint(chosen.len() as u32);
+        self.varint(SpotKind::TagCount, chosen.len());
         for field in chosen {
             let outer = core::mem::take(&mut self.out);
-            self.value(&field.kind, false, true);
+            let first = self.spots.len();
+            self.value(field.name, &field.kind, false, true);
             let data = core::mem::replace(&mut self.out, outer);
-            self.varint(field.tag.expect("only tagged fields were chosen"));
-            self.varint(data.len() as u32);
+            let within = self.spots.split_off(first);
+            self.varint(SpotKind::Tag, field.tag.unwrap_or_default() as usize);
+            self.varint(SpotKind::TagSize, data.len());
+            let start = self.out.len();
+            self.spots.extend(within.into_iter().map(|spot| Spot { at: spot.at + start, ..spot }));
             self.out.extend_from_slice(&data);
         }
     }
 
     fn length(&mut self, length: Option<usize>, wide: bool) {
-        match (self.flexible, length) {
-            (true, length) => self.varint(length.map_or(0, |n| n as u32 + 1)),
-            (false, length) => {
-                let length = length.map_or(-1, |n| n as i32);
-                if wide {
-                    self.out.extend_from_slice(&length.to_be_bytes());
-                } else {
-                    self.out.extend_from_slice(&(length as i16).to_be_bytes());
-                }
-            }
+        let number = length.map_or(-1, |n| i32::try_from(n).unwrap_or(i32::MAX));
+        match (self.flexible, wide) {
+            (true, _) => self.varint(SpotKind::CompactLength, length.map_or(0, |n| n + 1)),
+            (false, true) => self.put(SpotKind::Length, &number.to_be_bytes()),
+            (false, false) => self.put(SpotKind::Length, &(number as i16).to_be_bytes()),
         }
     }
 
-    fn varint(&mut self, mut value: u32) {
-        while value >= 0x80 {
-            self.out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.out.push(value as u8);
+    fn put(&mut self, kind: SpotKind, bytes: &[u8]) {
+        self.spots.push(Spot { at: self.out.len(), bytes: bytes.len(), kind });
+        self.out.extend_from_slice(bytes);
     }
+
+    fn varint(&mut self, kind: SpotKind, value: usize) {
+        let bytes = varint(u32::try_from(value).unwrap_or(u32::MAX));
+        self.put(kind, &bytes);
+    }
+}
+
+/// A number in groups of seven bits.
+pub(in crate::wire) fn varint(mut value: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+    out
 }

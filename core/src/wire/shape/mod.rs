@@ -10,6 +10,7 @@
 mod admin_requests;
 mod admin_responses;
 #[cfg(test)]
+pub(super) mod canonical;
 pub(super) mod generate;
 mod group_responses;
 mod requests;

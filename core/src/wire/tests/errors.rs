@@ -7,7 +7,8 @@ use bytes::BytesMut;
 use super::{every_version, request_frame};
 use crate::error::ErrorCode;
 use crate::wire::apis::has_tagged_response_header;
-use crate::wire::shape::generate::{self, Random};
+use crate::wire::shape::canonical;
+use crate::wire::shape::generate::Random;
 use crate::wire::{
     Limits, ProduceRequest, Request, Response, client, decode_request, encode_response,
     error_response,
@@ -18,7 +19,7 @@ fn every_request_of_every_version_has_an_error_answer_that_can_be_encoded() {
     let mut random = Random(31);
     for (api, version) in every_version() {
         for _ in 0..20 {
-            let body = generate::request(api.key, version, &mut random);
+            let body = canonical::request(api.key, version, &mut random);
             let frame = request_frame(api.key, version, &body);
             let mut request = decode_request(frame, &Limits::default()).unwrap().request;
             if let Request::Produce(produce) = &mut request {

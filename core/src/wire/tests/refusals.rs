@@ -6,7 +6,8 @@ use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 
 use super::{every_version, request_frame};
-use crate::wire::shape::generate::{self, Random};
+use crate::wire::shape::canonical;
+use crate::wire::shape::generate::Random;
 use crate::wire::{
     Limits, Request, ShapeFault, WireError, client, decode_request, fuzz, split_frame,
 };
@@ -74,7 +75,7 @@ fn a_null_client_id_counts_as_empty() {
 fn a_request_cut_anywhere_is_refused() {
     let mut random = Random(11);
     for (api, version) in every_version() {
-        let body = generate::request(api.key, version, &mut random);
+        let body = canonical::request(api.key, version, &mut random);
         let frame = request_frame(api.key, version, &body);
         for length in 0..frame.len() {
             assert!(decode(&frame[..length]).is_err(), "api {} v{version} at {length}", api.key);
@@ -164,7 +165,7 @@ proptest! {
     fn a_damaged_request_never_panics(seed: u64, pick: usize, at: usize, with: u8) {
         let all: Vec<_> = every_version().collect();
         let (api, version) = all[pick % all.len()];
-        let body = generate::request(api.key, version, &mut Random(seed));
+        let body = canonical::request(api.key, version, &mut Random(seed));
         let mut frame = request_frame(api.key, version, &body).to_vec();
         let at = at % frame.len();
         frame[at] = with;
@@ -178,7 +179,7 @@ fn thousands_of_random_inputs_pass_the_fuzz_bodies() {
     let all: Vec<_> = every_version().collect();
     for _ in 0..4_000 {
         let (api, version) = all[random.below(all.len() as u64) as usize];
-        let mut body = generate::request(api.key, version, &mut random);
+        let mut body = canonical::request(api.key, version, &mut random);
         for _ in 0..random.below(4) {
             if !body.is_empty() {
                 let at = random.below(body.len() as u64) as usize;

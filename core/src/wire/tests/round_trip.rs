@@ -15,7 +15,8 @@ use crate::error::ErrorCode;
 use crate::types::{TopicId, TopicName};
 use crate::wire::apis::{FETCH, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT};
 use crate::wire::fetch::Shared;
-use crate::wire::shape::generate::{self, Random};
+use crate::wire::shape::canonical;
+use crate::wire::shape::generate::Random;
 use crate::wire::{
     FetchResponse, Limits, Request, Response, TxnOffsetCommitResponse, TxnOffsetCommitTopicResult,
     client, decode_request, encode_response, encode_response_parts,
@@ -48,7 +49,7 @@ fn every_request_of_every_version_survives_the_round_trip() {
     let mut random = Random(1);
     for (api, version) in every_version() {
         for _ in 0..40 {
-            let body = generate::request(api.key, version, &mut random);
+            let body = canonical::request(api.key, version, &mut random);
             request_round_trip(api.key, version, &body, &Limits::default());
         }
     }
@@ -60,7 +61,7 @@ fn every_response_of_every_version_survives_the_round_trip() {
     // TxnOffsetCommit keeps no throttle time and only known codes: it has a test of its own.
     for (api, version) in every_version().filter(|(api, _)| api.key != TXN_OFFSET_COMMIT) {
         for _ in 0..40 {
-            let body = generate::response(api.key, version, &mut random);
+            let body = canonical::response(api.key, version, &mut random);
             response_round_trip(api.key, version, &body);
         }
     }
@@ -68,7 +69,7 @@ fn every_response_of_every_version_survives_the_round_trip() {
 
 #[test]
 fn the_unstable_init_producer_id_is_served_only_when_asked_for() {
-    let body = generate::request(INIT_PRODUCER_ID, 6, &mut Random(3));
+    let body = canonical::request(INIT_PRODUCER_ID, 6, &mut Random(3));
     let unstable = Limits { unstable_versions: true, ..Limits::default() };
     request_round_trip(INIT_PRODUCER_ID, 6, &body, &unstable);
     let frame = request_frame(INIT_PRODUCER_ID, 6, &body);
@@ -79,7 +80,7 @@ fn the_unstable_init_producer_id_is_served_only_when_asked_for() {
 fn bytes_after_the_body_are_tolerated() {
     let mut random = Random(4);
     for (api, version) in every_version() {
-        let mut body = generate::request(api.key, version, &mut random);
+        let mut body = canonical::request(api.key, version, &mut random);
         let limits = Limits::default();
         let plain = decode_request(request_frame(api.key, version, &body), &limits).unwrap();
         body.extend_from_slice(b"garbage");
@@ -92,7 +93,7 @@ fn bytes_after_the_body_are_tolerated() {
 fn our_txn_offset_commit_reads_what_the_generated_one_reads() {
     let mut random = Random(5);
     for version in 0..=5 {
-        let body = generate::request(TXN_OFFSET_COMMIT, version, &mut random);
+        let body = canonical::request(TXN_OFFSET_COMMIT, version, &mut random);
         let theirs =
             TxnOffsetCommitRequestData::read(&mut Bytes::from(body.clone()), version).unwrap();
         let frame = request_frame(TXN_OFFSET_COMMIT, version, &body);
@@ -146,7 +147,7 @@ fn a_fetch_answer_equals_the_generated_encoding_however_its_records_are_cut() {
     let mut random = Random(6);
     for version in 4..=18 {
         for _ in 0..60 {
-            let body = generate::response(FETCH, version, &mut random);
+            let body = canonical::response(FETCH, version, &mut random);
             let whole = FetchResponseData::read(&mut Bytes::from(body), version).unwrap();
             let mut response = FetchResponse::from_generated(whole.clone());
             for parts in response.records.iter_mut().flatten() {
@@ -180,10 +181,10 @@ proptest! {
         let all: Vec<_> = every_version().collect();
         let (api, version) = all[pick % all.len()];
         let mut random = Random(seed);
-        let body = generate::request(api.key, version, &mut random);
+        let body = canonical::request(api.key, version, &mut random);
         request_round_trip(api.key, version, &body, &Limits::default());
         if api.key != TXN_OFFSET_COMMIT {
-            response_round_trip(api.key, version, &generate::response(api.key, version, &mut random));
+            response_round_trip(api.key, version, &canonical::response(api.key, version, &mut random));
         }
     }
 }

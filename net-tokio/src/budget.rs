@@ -4,6 +4,8 @@
 //! several hold a part and want more than is left, one of them may go beyond: it ends and gives
 //! back what the others wait for. Never more is held than the total and the largest single draw.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes that may be in flight.
@@ -12,13 +14,21 @@ pub(crate) struct Budget {
     /// One draw at a time may go beyond the total.
     beyond: Semaphore,
     total: usize,
+    /// Draws that wait.
+    waiting: AtomicUsize,
 }
 
 impl Budget {
     /// A budget of so many bytes, at least one.
     pub(crate) fn new(total: usize) -> Self {
         let total = total.clamp(1, Semaphore::MAX_PERMITS);
-        Self { bytes: Semaphore::new(total), beyond: Semaphore::new(1), total }
+        let (bytes, beyond) = (Semaphore::new(total), Semaphore::new(1));
+        Self { bytes, beyond, total, waiting: AtomicUsize::new(0) }
+    }
+
+    /// Whether somebody waits for what others have drawn.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// The beginning of a draw.
@@ -43,6 +53,7 @@ impl Drawn<'_> {
             return;
         }
         let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let _waits = Waits::new(&self.of.waiting);
         tokio::select! {
             biased;
             drawn = self.of.bytes.acquire_many(more) => {
@@ -59,17 +70,36 @@ impl Drawn<'_> {
     }
 }
 
+/// A draw that may have to wait, as long as this is there.
+struct Waits<'b>(&'b AtomicUsize);
+
+impl<'b> Waits<'b> {
+    fn new(waiting: &'b AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[cfg(all(test, not(madsim)))]
 mod tests {
     use std::future::Future;
-    use std::pin::pin;
+    use std::pin::{Pin, pin};
     use std::task::{Context, Poll, Waker};
 
     use super::*;
 
+    fn poll(future: Pin<&mut impl Future<Output = ()>>) -> bool {
+        future.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
     fn is_ready(future: impl Future<Output = ()>) -> bool {
-        let mut context = Context::from_waker(Waker::noop());
-        pin!(future).poll(&mut context) == Poll::Ready(())
+        poll(pin!(future))
     }
 
     #[test]
@@ -78,7 +108,13 @@ mod tests {
         let (mut one, mut two, mut three) = (budget.nothing(), budget.nothing(), budget.nothing());
         assert!(is_ready(one.cover(10)));
         assert!(is_ready(two.cover(1)), "one goes beyond");
-        assert!(!is_ready(three.cover(1)));
+        assert!(!budget.is_wanted());
+        {
+            let mut waits = pin!(three.cover(1));
+            assert!(!poll(waits.as_mut()));
+            assert!(budget.is_wanted());
+        }
+        assert!(!budget.is_wanted(), "whoever waited has gone");
         drop(one);
         assert!(is_ready(three.cover(10)));
     }

@@ -24,6 +24,7 @@ use verdict_core::wire::{self, Decoded, Limits, Request, RequestHeader, Response
 use crate::budget::{Budget, Drawn};
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Answer, Ask, Event};
+use crate::pace::{Pace, WINDOW};
 use crate::pieces::Pieces;
 use crate::places::{Place, Places};
 use crate::serve::{self, Phase};
@@ -258,7 +259,7 @@ impl<'s> Connection<'s> {
     async fn next_request(&mut self, length: usize) -> Result<Held<'s>, End> {
         let shared = self.shared;
         let mut drawn = shared.requests.nothing();
-        let mut reading = Duration::ZERO;
+        let (mut reading, mut pace) = (Duration::ZERO, Pace::default());
         loop {
             let missing = self.frames.missing(length);
             let arrived = length.saturating_sub(missing);
@@ -266,11 +267,16 @@ impl<'s> Connection<'s> {
             if missing == 0 {
                 break;
             }
-            let patience = transfer_time(arrived).saturating_sub(reading);
             let began = Instant::now();
             let read = self.frames.read_some(&mut self.stream, length);
-            timeout(patience, read).await.map_err(|_| End::Slow)??;
+            if let Ok(read) = timeout(WINDOW, read).await {
+                read?;
+            }
             reading += began.elapsed();
+            let unfair = pace.was_slow(reading, arrived) && shared.requests.is_wanted();
+            if unfair || reading > transfer_time(arrived) {
+                return Err(End::Slow);
+            }
         }
         let frame = self.frames.take(length);
         let decoded = wire::decode_request(frame, &shared.limits)?;
@@ -341,17 +347,27 @@ impl<'s> Connection<'s> {
         let out = wire::encode_response_parts(version, correlation_id, &response, &mut self.out)
             .map_err(End::Unencodable)?;
         drop(response);
-        let mut out = Pieces::new(out);
-        let bytes = out.remaining();
-        let stream = &mut self.stream;
-        let write = async {
-            stream.write_all_buf(&mut out).await?;
-            // madsim sends nothing before the flush; tokio's does nothing.
-            stream.flush().await
-        };
-        let written = timeout(transfer_time(bytes), write).await.map_err(|_| End::Slow)?;
-        written.map_err(FrameError::Io)?;
+        self.write(Pieces::new(out)).await?;
         drop(drawn);
+        Ok(())
+    }
+
+    async fn write(&mut self, mut out: Pieces) -> Result<(), End> {
+        let (bytes, began, mut pace) = (out.remaining(), Instant::now(), Pace::default());
+        let written = loop {
+            // May be dropped half way: what was written is gone from `out`.
+            if let Ok(written) = timeout(WINDOW, self.stream.write_all_buf(&mut out)).await {
+                break written;
+            }
+            let (spent, crossed) = (began.elapsed(), bytes - out.remaining());
+            let unfair = pace.was_slow(spent, crossed) && self.shared.answers.is_wanted();
+            if unfair || spent > transfer_time(bytes) {
+                return Err(End::Slow);
+            }
+        };
+        written.map_err(FrameError::Io)?;
+        // madsim sends nothing before the flush; tokio's does nothing.
+        self.stream.flush().await.map_err(FrameError::Io)?;
         Ok(())
     }
 }

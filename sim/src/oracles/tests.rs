@@ -4,6 +4,7 @@ use super::*;
 use crate::history::{Batch, BatchKind, Event, Fetch, GroupProtocol, Outcome};
 
 mod cleaning;
+mod leader_epochs;
 mod two_phase;
 
 const MS: u64 = 1_000;
@@ -12,6 +13,7 @@ fn data(base: i64, pid: i64, epoch: i16, sequence: i32, apps: &[u64]) -> Batch {
     Batch {
         base,
         last: base + apps.len() as i64 - 1,
+        leader_epoch: -1,
         pid,
         epoch,
         sequence,

@@ -17,8 +17,12 @@ pub struct Questions {
     pub tests: PathBuf,
     /// Where they are run.
     pub tree: PathBuf,
+    /// The first standard seed.
+    pub from: u64,
     /// How many standard seeds.
     pub seeds: u64,
+    /// Whether the files are replayed as well.
+    pub replays: bool,
     /// How many mutants at once.
     pub jobs: usize,
     /// A question that takes longer is answered: the mutant goes in circles.
@@ -28,9 +32,9 @@ pub struct Questions {
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// `seeds`, `replay`, `tests` or `survived`.
+    /// `seeds`, `marks`, `replay`, `tests` or `survived`.
     pub by: &'static str,
-    /// The seeds until it was found, the file, the test.
+    /// The seeds until it was found, the mark that is not hit any more, the file, the test.
     pub how: String,
     /// An oracle, `panic` or `hang`.
     pub who: String,
@@ -52,7 +56,7 @@ impl Questions {
         if !clean.succeeded {
             return Err(format!("the unchanged core fails:\n{}", clean.words));
         }
-        let clean = hash_of(&clean.words).to_owned();
+        let clean = clean.words;
         let file = std::fs::File::options().append(true).create(true).open(to);
         let file = Mutex::new(file.map_err(|error| format!("{}: {error}", to.display()))?);
         let next = AtomicUsize::new(0);
@@ -77,7 +81,7 @@ impl Questions {
         let said = self.explore(id)?;
         let effect = match () {
             () if !said.errors.contains("the mutant is reached") => "not reached",
-            () if said.succeeded && hash_of(&said.words) == clean => "same hash",
+            () if said.succeeded && hash_of(&said.words) == hash_of(clean) => "same hash",
             () => "other hash",
         };
         let fate = |by, how: &str, who: &str| Fate {
@@ -92,6 +96,12 @@ impl Questions {
         if !said.succeeded {
             let (seed, who) = first_seed(&said.words);
             return Ok(fate("seeds", &seed, &who));
+        }
+        if let Some(mark) = missing_mark(clean, &said.words) {
+            return Ok(fate("marks", mark, "mark"));
+        }
+        if !self.replays {
+            return Ok(fate("survived", "", ""));
         }
         let said = self.replay(id)?;
         if !said.succeeded {
@@ -112,7 +122,12 @@ impl Questions {
             let Some((id, _)) = mutants.iter().find(|(_, mutant)| mutant.name == *name) else {
                 continue;
             };
-            let said = self.run_tests(*id).map_err(|error| error.to_string())?;
+            // Those of its own module know most of it, and take least.
+            let own = name.split('/').nth(2).unwrap_or_default();
+            let mut said = self.run_tests(*id, &format!("{own}::")).map_err(|e| e.to_string())?;
+            if said.succeeded {
+                said = self.run_tests(*id, "").map_err(|e| e.to_string())?;
+            }
             let (by, how) = match said.succeeded {
                 true => ("survived", "tested".to_owned()),
                 false => ("tests", first_test(&said.words)),
@@ -126,18 +141,9 @@ impl Questions {
 
     fn explore(&self, id: u32) -> std::io::Result<Said> {
         let mut command = Command::new(&self.simulator);
-        let seeds = self.seeds.to_string();
-        command.args([
-            "explore",
-            "--jobs",
-            "1",
-            "--failures",
-            "1",
-            "--check-every",
-            "0",
-            "--seeds",
-            &seeds,
-        ]);
+        let (from, seeds) = (self.from.to_string(), self.seeds.to_string());
+        command.args(["explore", "--from", &from, "--seeds", &seeds]);
+        command.args(["--jobs", "1", "--failures", "1", "--check-every", "0"]);
         self.say(command, id)
     }
 
@@ -155,8 +161,9 @@ impl Questions {
         self.say(command, id)
     }
 
-    fn run_tests(&self, id: u32) -> std::io::Result<Said> {
+    fn run_tests(&self, id: u32, of: &str) -> std::io::Result<Said> {
         let mut command = Command::new(&self.tests);
+        command.args((!of.is_empty()).then_some(of));
         command.args(["--test-threads", "1"]).env("PROPTEST_CASES", "64");
         self.say(command, id)
     }
@@ -205,6 +212,27 @@ fn resident_mb(child: &Child) -> u64 {
     let pages = std::fs::read_to_string(path).ok();
     let pages = pages.and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     pages.unwrap_or(0) / 256
+}
+
+/// A mark hit so often without the mutant is hit with it, or a night fails.
+const OFTEN: u64 = 20;
+
+/// The hits of each mark: lines of a number and a name.
+fn marks_of(words: &str) -> impl Iterator<Item = (u64, &str)> {
+    let listed = words.lines().skip_while(|line| *line != "marks:").skip(1);
+    listed.map_while(|line| {
+        let (count, name) = line.trim_start().split_once(' ')?;
+        Some((count.parse().ok()?, name))
+    })
+}
+
+/// A mark that is often hit, and is not any more.
+fn missing_mark<'a>(clean: &'a str, words: &str) -> Option<&'a str> {
+    let pairs = marks_of(clean).zip(marks_of(words));
+    pairs
+        .filter(|((before, _), (now, _))| *before >= OFTEN && *now == 0)
+        .map(|((_, name), _)| name)
+        .next()
 }
 
 fn hash_of(words: &str) -> &str {

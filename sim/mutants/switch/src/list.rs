@@ -20,11 +20,6 @@ impl Place {
         let before = rest.chars().take(self.column.checked_sub(1)?).map(char::len_utf8);
         Some(line_start + before.sum::<usize>())
     }
-
-    /// Its line.
-    pub fn line(self) -> usize {
-        self.line
-    }
 }
 
 /// From where to where.

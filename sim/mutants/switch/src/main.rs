@@ -22,7 +22,7 @@ use self::tree::Tree;
 
 const USAGE: &str = "\
 verdict-mutant-switch build LIST                    (in the root of the workspace)
-verdict-mutant-switch ask LIST RESULTS [--seeds N] [--jobs J] [--only TEXT] [--every K]
+verdict-mutant-switch ask LIST RESULTS [--from S] [--seeds N] [--jobs J] [--only TEXT] [--every K] [--replay no]
 verdict-mutant-switch test LIST RESULTS
 verdict-mutant-switch number LIST TEXT
 verdict-mutant-switch table RESULTS";
@@ -84,11 +84,14 @@ fn built(mutants: &[Mutant]) -> Result<Vec<(u32, &Mutant)>, String> {
 }
 
 fn ask(list: &Path, results: &Path, options: &[&str]) -> Result<(), String> {
-    let (mut seeds, mut jobs, mut only, mut every) = (1_000, 1, None, 1);
+    let (mut seeds, mut jobs, mut only, mut every, mut replays) = (1_000, 1, None, 1, true);
+    let mut from = 0;
     for option in options.chunks(2) {
         match option {
             ["--seeds", number] => seeds = number.parse().map_err(|_| USAGE)?,
+            ["--from", number] => from = number.parse().map_err(|_| USAGE)?,
             ["--jobs", number] => jobs = number.parse().map_err(|_| USAGE)?,
+            ["--replay", "no"] => replays = false,
             ["--only", text] => only = Some(*text),
             ["--every", number] => every = number.parse::<u32>().map_err(|_| USAGE)?.max(1),
             _ => return Err(USAGE.to_owned()),
@@ -104,7 +107,7 @@ fn ask(list: &Path, results: &Path, options: &[&str]) -> Result<(), String> {
             && !known.contains(&mutant.name.as_str())
     });
     println!("{} to ask about, {} known", to_ask.len(), known.len());
-    questions(seeds, jobs)?.ask(&to_ask, results)
+    ask::Questions { from, replays, ..questions(seeds, jobs)? }.ask(&to_ask, results)
 }
 
 fn number(list: &Path, text: &str) -> Result<(), String> {
@@ -122,7 +125,9 @@ fn questions(seeds: u64, jobs: usize) -> Result<ask::Questions, String> {
         simulator: work.join("simulator"),
         tests: work.join("tests"),
         tree: work.join("tree"),
+        from: 0,
         seeds,
+        replays: true,
         jobs,
         limit: Duration::from_secs(60 + seeds / 25),
     })

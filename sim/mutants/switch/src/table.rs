@@ -10,6 +10,8 @@ struct Row {
     by_seeds: usize,
     /// Seeds to find each that an oracle or a panic found.
     seeds: Vec<u64>,
+    /// A mark that is often hit is not hit any more, and a night fails.
+    by_marks: usize,
     by_replay: usize,
     by_tests: usize,
     survived: usize,
@@ -37,9 +39,9 @@ pub fn print(results: &Path) -> Result<(), String> {
         }
     }
     println!(
-        "| module | mutants | found by seeds | median, p95 | by a scenario or saved seed | by core's tests | survive |"
+        "| module | mutants | found by seeds | median, p95 | by a mark no longer hit | by a scenario or saved seed | by core's tests | survive |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     for (module, row) in &mut rows {
         println!("{}", row.line(module));
     }
@@ -59,6 +61,7 @@ impl Row {
                 self.by_seeds += 1;
                 self.seeds.extend(how.parse::<u64>().ok());
             }
+            "marks" => self.by_marks += 1,
             "replay" => self.by_replay += 1,
             "tests" => self.by_tests += 1,
             _ => {
@@ -76,10 +79,19 @@ impl Row {
             self.seeds.get(last * percent / 100).copied().unwrap_or(0)
         };
         let (median, p95) = (at(50), at(95));
-        let Self { all, by_seeds, by_replay, by_tests, survived, not_reached, same_hash, .. } =
-            self;
+        let Self {
+            all,
+            by_seeds,
+            by_marks,
+            by_replay,
+            by_tests,
+            survived,
+            not_reached,
+            same_hash,
+            ..
+        } = self;
         format!(
-            "| {name} | {all} | {by_seeds} | {median}, {p95} | {by_replay} | {by_tests} | {survived} ({not_reached} never run, {same_hash} without effect) |"
+            "| {name} | {all} | {by_seeds} | {median}, {p95} | {by_marks} | {by_replay} | {by_tests} | {survived} ({not_reached} never run, {same_hash} without effect) |"
         )
     }
 }

@@ -5,6 +5,7 @@
 use verdict_sim::explore::{Exploration, explore};
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "how long a test looks is no setting of the broker")]
 fn standard_seeds_find_nothing_wrong() {
     let wanted = std::env::var("VERDICT_MUTANT_SEEDS").ok();
     let seeds = wanted.map_or(25, |number| number.parse().expect("a number of seeds"));

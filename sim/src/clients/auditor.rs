@@ -11,6 +11,7 @@ use super::TOPIC;
 use super::admin::list_offsets;
 use super::codes::{NONE, NOT_CONTROLLER, OFFSET_OUT_OF_RANGE, TOPIC_ALREADY_EXISTS};
 use super::fetching::{fetch, read_fetch};
+use super::leader_epochs::{epoch_ends, told};
 use super::requests::{
     code_of, create_topic, fetched_offset, find_coordinator, listed_offset, offset_commit,
     offset_fetch,
@@ -46,6 +47,14 @@ enum Stage {
         group: u16,
         part: Part,
     },
+    /// Where each leader epoch that was read ended.
+    Epochs {
+        part: Part,
+    },
+    /// Where the log begins, which may have moved since it was read.
+    Start {
+        part: Part,
+    },
     Done,
 }
 
@@ -65,6 +74,10 @@ pub struct Auditor {
     seen: String,
     /// Where each partition ends, as far as it was read.
     ends: Vec<i64>,
+    /// The leader epochs of each partition's batches, as far as they were read.
+    epochs: Vec<Vec<i32>>,
+    /// Where those of one partition ended.
+    epoch_ends: Option<Box<Response>>,
 }
 
 const MAX_BYTES: i32 = 1 << 20;
@@ -84,6 +97,8 @@ impl Auditor {
             next_us: 0,
             seen: String::new(),
             ends: vec![0; usize::from(parts)],
+            epochs: vec![Vec::new(); usize::from(parts)],
+            epoch_ends: None,
         }
     }
 
@@ -140,7 +155,7 @@ impl Auditor {
                 env.note(self.client, event);
                 self.session.call(env, stage, 8, offset_commit(&format!("g{group}"), 0, 0));
             }
-            Stage::Earliest { part, .. } => {
+            Stage::Earliest { part, .. } | Stage::Start { part } => {
                 self.session.call(env, stage, 7, list_offsets(TOPIC, part, -2));
             }
             Stage::Read { part, committed, from } => {
@@ -149,6 +164,10 @@ impl Auditor {
             Stage::Offsets { group, part } => {
                 let request = offset_fetch(&format!("g{group}"), part, true);
                 self.session.call(env, stage, 8, request);
+            }
+            Stage::Epochs { part } => {
+                let request = epoch_ends(part, &self.epochs[usize::from(part)]);
+                self.session.call(env, stage, 4, request);
             }
             Stage::Idle | Stage::Done => {}
         }
@@ -193,6 +212,7 @@ impl Auditor {
             }
             Stage::Earliest { part, committed } => {
                 let from = listed_offset(&response).unwrap_or(0).max(0);
+                self.epochs[usize::from(part)].clear();
                 self.stage = Stage::Read { part, committed, from };
             }
             Stage::Read { part, committed, from } => {
@@ -208,8 +228,21 @@ impl Auditor {
                 } else if group + 1 < self.groups {
                     Stage::Offsets { group: group + 1, part: 0 }
                 } else {
-                    Stage::Done
+                    self.epochs_from(0)
                 };
+            }
+            Stage::Epochs { part } => {
+                self.epoch_ends = Some(Box::new(response));
+                self.stage = Stage::Start { part };
+            }
+            Stage::Start { part } => {
+                let start = listed_offset(&response).unwrap_or(0);
+                let epochs = std::mem::take(&mut self.epochs[usize::from(part)]);
+                if let Some(ends) = self.epoch_ends.take() {
+                    let all = told(&ends, part, &epochs, start);
+                    all.for_each(|event| env.note(self.client, event));
+                }
+                self.stage = self.epochs_from(part + 1);
             }
             Stage::Idle | Stage::Done => {}
         }
@@ -233,6 +266,9 @@ impl Auditor {
         let end = fetched.batches.last().map_or(from, |batch| batch.last + 1);
         self.seen = format!("partition {part} read to {end} of {watermark}");
         fetched.is_final = true;
+        let epochs = &mut self.epochs[usize::from(part)];
+        epochs.extend(fetched.batches.iter().map(|batch| batch.leader_epoch));
+        epochs.dedup();
         if let Some(known) = self.ends.get_mut(usize::from(part)) {
             *known = end;
         }
@@ -248,7 +284,14 @@ impl Auditor {
         } else if self.groups > 0 {
             Stage::Offsets { group: 0, part: 0 }
         } else {
-            Stage::Done
+            self.epochs_from(0)
         };
+    }
+
+    /// The leader epochs of the next partition that has any.
+    fn epochs_from(&self, part: Part) -> Stage {
+        let mut parts = (part..).zip(self.epochs.iter().skip(usize::from(part)));
+        let next = parts.find(|(_, epochs)| !epochs.is_empty());
+        next.map_or(Stage::Done, |(part, _)| Stage::Epochs { part })
     }
 }

@@ -6,6 +6,7 @@ mod auditor;
 pub(crate) mod codes;
 mod fetching;
 mod follower;
+mod leader_epochs;
 mod member;
 mod offsets;
 mod ops;

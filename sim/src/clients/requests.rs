@@ -307,6 +307,9 @@ pub(crate) fn code_of(response: &Response) -> i16 {
         Response::ListOffsets(data) => {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }
+        Response::OffsetForLeaderEpoch(data) => {
+            first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
+        }
         Response::DescribeProducers(data) => {
             first(data.topics.iter().flat_map(|t| &t.partitions).map(|p| p.error_code))
         }

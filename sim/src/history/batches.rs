@@ -32,6 +32,9 @@ pub struct Batch {
     pub base: i64,
     /// Offset of the last record.
     pub last: i64,
+    /// The epoch of the leader that took it, or -1 when that is not known.
+    #[serde(default = "unknown")]
+    pub leader_epoch: i32,
     /// The producer id, or -1.
     pub pid: i64,
     /// The producer epoch, or -1.
@@ -48,6 +51,10 @@ pub struct Batch {
     /// last offset: log cleaning took nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deltas: Vec<i64>,
+}
+
+const fn unknown() -> i32 {
+    -1
 }
 
 impl Batch {
@@ -94,7 +101,8 @@ fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
     }
     let crc = crc32c::crc32c(&bytes[21..]);
     let base = bytes.get_i64();
-    bytes.advance(8);
+    bytes.advance(4);
+    let leader_epoch = bytes.get_i32();
     if bytes.get_u8() != 2 || bytes.get_u32() != crc {
         return None;
     }
@@ -106,6 +114,7 @@ fn parse_batch(mut bytes: Bytes) -> Option<Batch> {
     let mut batch = Batch {
         base,
         last,
+        leader_epoch,
         pid,
         epoch,
         sequence,

@@ -166,6 +166,19 @@ pub enum Event {
         /// When it was asked.
         asked_us: u64,
     },
+    /// Where the records of a leader epoch end was asked for and answered (OffsetForLeaderEpoch).
+    LeaderEpochEnded {
+        /// The partition.
+        part: Part,
+        /// The epoch that was asked for.
+        asked: i32,
+        /// The answer: the newest epoch not above it.
+        epoch: i32,
+        /// The answer: the offset behind that epoch's last record.
+        end: i64,
+        /// Where the log began, asked for after that.
+        log_start: i64,
+    },
     /// A producer was given its identity: owners with an older epoch are fenced from here on.
     Initialized {
         /// The transactional id's number.

@@ -15,7 +15,7 @@
 //! | O6 | LSO is the first open offset or the high watermark, and never goes back |
 //! | O7 | the aborted list names what it must and hides nothing else |
 //! | O8 | a decision that was acknowledged never flips |
-//! | O9 | epochs and coordinator epochs never go back; one outcome per transaction |
+//! | O9 | epochs of producers, coordinators and leaders never go back; one outcome per transaction |
 //! | O10 | after a fence was acknowledged nothing of an older epoch is taken |
 //! | O11 | a group's offsets commit exactly with their transaction, each record it consumed counts once, a partition is with one member |
 //! | O12 | a node that starts from what is durable serves all that anybody was told of |
@@ -31,6 +31,7 @@ mod epochs;
 mod facts;
 mod fence;
 mod group_offsets;
+mod leader_epochs;
 mod liveness;
 mod lso;
 mod members;
@@ -97,6 +98,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     lso::judge(&facts, &mut findings);
     decision::judge(&facts, &mut findings);
     epochs::judge(&facts, &mut findings);
+    leader_epochs::judge(&facts, &mut findings);
     fence::judge(&facts, &mut findings);
     group_offsets::judge(&facts, &mut findings);
     members::judge(&facts, &mut findings);

@@ -6,6 +6,7 @@ use crate::history::{
 };
 
 mod cleaning;
+mod leader_epochs;
 mod two_phase;
 
 const MS: u64 = 1_000;
@@ -14,6 +15,7 @@ fn data(base: i64, pid: i64, epoch: i16, sequence: i32, apps: &[u64]) -> Batch {
     Batch {
         base,
         last: base + apps.len() as i64 - 1,
+        leader_epoch: -1,
         pid,
         epoch,
         sequence,

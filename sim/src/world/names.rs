@@ -34,6 +34,7 @@ pub(super) fn api_name(request: &Request) -> &'static str {
         Request::WriteTxnMarkers(_) => "WriteTxnMarkers",
         Request::Fetch(_) => "Fetch",
         Request::ListOffsets(_) => "ListOffsets",
+        Request::OffsetForLeaderEpoch(_) => "OffsetForLeaderEpoch",
         Request::DescribeProducers(_) => "DescribeProducers",
         Request::DescribeTransactions(_) => "DescribeTransactions",
         Request::ListTransactions(_) => "ListTransactions",

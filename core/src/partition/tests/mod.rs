@@ -1,5 +1,6 @@
 //! The partition against the spec, the public reports, and a model that keeps everything.
 
+mod leader_epochs;
 mod model;
 mod recovery;
 mod reports;

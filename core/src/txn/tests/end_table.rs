@@ -163,3 +163,16 @@ fn verifying_in_every_state() {
         assert_eq!(world.reply_to(to), Some(wanted), "{state:?}");
     }
 }
+
+#[test]
+fn at_the_very_last_epoch_an_abort_goes_through_and_a_commit_does_not() {
+    let mut world = World::v2();
+    let (producer_id, _) = world.init().expect("a new id");
+    world.preset(|metadata| metadata.producer_epoch = i16::MAX);
+    let producer = (producer_id, i16::MAX);
+    world.add(producer, &[0]).expect("it is the owner");
+    assert_eq!(world.end(producer, Commit), Err(TxnError::Unknown));
+    let (after, epoch) = world.end(producer, Abort).expect("an abort needs no next epoch");
+    assert_ne!(after, producer_id, "the epochs are used up");
+    assert_eq!((world.state(), epoch), (CompleteAbort, 0));
+}

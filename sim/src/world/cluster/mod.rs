@@ -280,6 +280,10 @@ impl Cluster {
                 let topic = list.topics.first()?;
                 (topic.name.as_str(), topic.partitions.first()?.partition_index)
             }
+            Request::OffsetForLeaderEpoch(asked) => {
+                let topic = asked.topics.first()?;
+                (topic.topic.as_str(), topic.partitions.first()?.partition)
+            }
             Request::DeleteRecords(delete) => {
                 let topic = delete.topics.first()?;
                 (topic.name.as_str(), topic.partitions.first()?.partition_index)

@@ -452,14 +452,20 @@ impl RecoverLog {
         } else {
             log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
             let start = log.start_in_file.max(self.start_offset());
-            if start > log.log_end && self.journal_begins().is_none_or(|from| from > log.log_end) {
-                // What is left is older than the start, and what was behind it went before it, or is
-                // in the journal: maybe a batch that the start lies in.
+            let follows = self.journal_begins().is_some_and(|from| from <= log.log_end);
+            let older = start > log.log_end && !follows;
+            if older || (self.tail.is_empty() && start >= log.log_end) {
+                // What is left, if anything, is older than the start. What was behind it went before
+                // it, or is in the journal: maybe a batch that the start lies in.
                 let holds = |from: &Offset| *from <= start && self.journal_ends(*from) > start;
                 log.log_end = self.journal_begins().filter(holds).unwrap_or(start);
                 log.segments = alloc::vec![Segment::new(log.log_end)];
             }
-            log.log_start = start.clamp(log.log_start, log.log_end);
+            log.log_start = start.max(log.log_start).min(log.log_end);
+            if start > log.log_start {
+                // It moves there when the journal's batches are in.
+                self.plan.entries.push(Entry::LogStart { id: self.plan.id, offset: start });
+            }
             let end = log.log_end.max(self.journal_ends(log.log_end));
             if let Some(taken) = log.snapshots.last().filter(|taken| **taken > end) {
                 let reason = || format!("ends at {end}, and there is a snapshot of {taken}");

@@ -61,6 +61,8 @@ impl Broker {
         let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_verdict").to_owned());
         let mut process = Command::new(program)
             .args(["serve", "--log", "error", "--listen", "127.0.0.1:0", "--durability", "os"])
+            // The good records are of 1970.
+            .args(["-o", "log.retention.ms=-1"])
             .arg("--data")
             .arg(data)
             .stdin(Stdio::null())

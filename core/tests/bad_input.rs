@@ -207,6 +207,7 @@ fn malformed_requests_of_every_api_are_answered_or_close_their_connection() {
         world.assert_kept();
     }
     world.driver = world.driver.crashed();
+    assert!(world.driver.faults.is_empty(), "after the crash: {:?}", world.driver.faults);
     world.assert_kept();
 }
 
@@ -227,6 +228,7 @@ fn malformed_requests_in_any_order_are_answered_or_close_their_connection() {
     println!("{:?}, peak {}", world.ended, world.peak_bytes);
     world.assert_kept();
     world.driver = world.driver.crashed();
+    assert!(world.driver.faults.is_empty(), "after the crash: {:?}", world.driver.faults);
     world.assert_kept();
 }
 

@@ -10,6 +10,11 @@ mod support;
 use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
+use kacrab_protocol::KafkaString;
+use kacrab_protocol::generated::WriteTxnMarkersRequestData;
+use kacrab_protocol::generated::write_txn_markers_request::{
+    WritableTxnMarker, WritableTxnMarkerTopic,
+};
 use support::{Driver, FETCH, PRODUCE, Writer, fetch, produce};
 use verdict_core::io::{ConnId, Input};
 use verdict_core::memory::Outcome;
@@ -207,6 +212,7 @@ fn malformed_requests_of_every_api_are_answered_or_close_their_connection() {
         world.assert_kept();
     }
     world.driver = world.driver.crashed();
+    assert!(world.driver.faults.is_empty(), "after the crash: {:?}", world.driver.faults);
     world.assert_kept();
 }
 
@@ -227,7 +233,28 @@ fn malformed_requests_in_any_order_are_answered_or_close_their_connection() {
     println!("{:?}, peak {}", world.ended, world.peak_bytes);
     world.assert_kept();
     world.driver = world.driver.crashed();
+    assert!(world.driver.faults.is_empty(), "after the crash: {:?}", world.driver.faults);
     world.assert_kept();
+}
+
+/// Found by malformed requests: the coordinators of these partitions were never loaded again.
+#[test]
+fn markers_in_the_logs_of_coordinators_do_not_end_their_loading() {
+    let mut world = World::start();
+    let topic = |name: &str| {
+        WritableTxnMarkerTopic::default()
+            .with_name(KafkaString::from(name.to_owned()))
+            .with_partition_indexes(vec![0, 1])
+    };
+    for producer_id in [-1, 1_000_000] {
+        let marker = WritableTxnMarker::default()
+            .with_producer_id(producer_id)
+            .with_topics(vec![topic("__transaction_state"), topic("__consumer_offsets")]);
+        let data = WriteTxnMarkersRequestData::default().with_markers(vec![marker]);
+        world.driver.ask(1, Request::WriteTxnMarkers(data));
+    }
+    world.driver = world.driver.crashed();
+    assert!(world.driver.faults.is_empty(), "{:?}", world.driver.faults);
 }
 
 /// What the generator is worth: most requests that are not broken get an answer, and every API

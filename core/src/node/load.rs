@@ -71,6 +71,13 @@ impl Node {
     ) -> Option<()> {
         let base = batch.header().base_offset;
         let offset_of = |record: &Record| base + i64::from(record.offset_delta);
+        let marker = batch::parse_marker(batch);
+        // A control batch holds nothing of a coordinator's: anybody may ask for a marker in any
+        // partition (WriteTxnMarkers), and only that of a producer's offsets means something.
+        let is_offsets = matches!(loading, Loading::Offsets(_));
+        if batch.header().is_control() && !(is_offsets && marker.is_some()) {
+            return Some(());
+        }
         match loading {
             Loading::Metadata => {
                 for record in records {
@@ -91,7 +98,7 @@ impl Node {
                     .iter()
                     .map(|record| (offset_of(record), record.key.clone(), record.value.clone()))
                     .collect();
-                let loaded = match batch::parse_marker(batch) {
+                let loaded = match marker {
                     Some((decision, _)) => LoadedBatch::Marker(decision),
                     None => LoadedBatch::Records(&all),
                 };

@@ -2,8 +2,9 @@
 
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::{
-    CreatableTopic, CreateTopicsRequestData, ErrorCode, FindCoordinatorRequestData,
-    InitProducerIdRequestData, MetadataRequestData, MetadataRequestTopic,
+    CreatableTopic, CreatePartitionsRequestData, CreatePartitionsTopic, CreateTopicsRequestData,
+    ErrorCode, FindCoordinatorRequestData, InitProducerIdRequestData, MetadataRequestData,
+    MetadataRequestTopic,
 };
 use verdict_core::types::Isolation;
 use verdict_core::wire::{Request, Response};
@@ -17,8 +18,8 @@ const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
 /// How long a transaction may be open, in ms.
 const TRANSACTION_TIMEOUT_MS: i32 = 60_000;
-/// Partitions of one CreateTopics request.
-const PARTITIONS_AT_ONCE: i32 = 10_000;
+/// Partitions of one request: Apache Kafka writes 10,000 records for one at most.
+const PARTITIONS_AT_ONCE: i32 = 5_000;
 
 /// Creates a topic and waits until its partitions are led: the metadata know of a leader some time
 /// before Apache Kafka's broker knows that it is the one.
@@ -37,11 +38,30 @@ pub(super) fn create_topic(address: &str, topic: &str, partitions: i32) -> Resul
     if code != ErrorCode::TopicAlreadyExists.code() {
         check("CreateTopics", code)?;
     }
+    let mut count = PARTITIONS_AT_ONCE;
+    while count < partitions {
+        persistently(|| led(link, topic, count))?;
+        count = partitions.min(count + PARTITIONS_AT_ONCE);
+        grow(link, topic, count)?;
+    }
     persistently(|| led(link, topic, partitions))?;
     let wish = Wish { max_wait_ms: 0, ..Wish::usual(Isolation::ReadUncommitted) };
     let mut reader = Reader::new(Link::connect(address)?, topic, 0..partitions, wish);
     persistently(|| reader.fetch())?;
     Ok(())
+}
+
+fn grow(link: &mut Link, topic: &str, count: i32) -> Result<(), LinkError> {
+    let topic = CreatePartitionsTopic::default()
+        .with_name(KafkaString::from(topic.to_owned()))
+        .with_count(count)
+        .with_assignments(None);
+    let data =
+        CreatePartitionsRequestData::default().with_topics(vec![topic]).with_timeout_ms(30_000);
+    let Response::CreatePartitions(answer) = link.call(2, &Request::CreatePartitions(data))? else {
+        return Err(LinkError::Unexpected);
+    };
+    check("CreatePartitions", answer.results.first().map_or(0, |result| result.error_code))
 }
 
 fn led(link: &mut Link, topic: &str, partitions: i32) -> Result<(), LinkError> {

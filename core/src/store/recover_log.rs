@@ -438,6 +438,24 @@ impl RecoverLog {
         Ok(())
     }
 
+    /// Where the segments of a log without checkpoint end instead, when what is left of them leaves
+    /// a hole before the log's start or before the journal's batches.
+    fn end_by_journal(&self, log_end: Offset, start: Offset) -> Option<Offset> {
+        let begins = self.journal_begins();
+        // Only the file with the log's start said where it ends.
+        let before = |from: &Offset| *from < log_end && self.journal_ends(*from) >= log_end;
+        if self.tail.is_empty() && begins.as_ref().is_some_and(before) {
+            return begins;
+        }
+        if start <= log_end || begins.is_some_and(|from| from <= log_end) {
+            return None;
+        }
+        // What is left is older than the start, and what was behind it went before it, or is in
+        // the journal: maybe a batch that the start lies in.
+        let holds = |from: &Offset| *from <= start && self.journal_ends(*from) > start;
+        Some(begins.filter(holds).unwrap_or(start))
+    }
+
     fn end(&mut self) -> LogEnd {
         let mut log = self.log.clone();
         let found = self.plan.image.is_none();
@@ -452,13 +470,8 @@ impl RecoverLog {
         } else {
             log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
             let start = log.start_in_file.max(self.start_offset());
-            let follows = self.journal_begins().is_some_and(|from| from <= log.log_end);
-            let older = start > log.log_end && !follows;
-            if older || (self.tail.is_empty() && start >= log.log_end) {
-                // What is left, if anything, is older than the start. What was behind it went before
-                // it, or is in the journal: maybe a batch that the start lies in.
-                let holds = |from: &Offset| *from <= start && self.journal_ends(*from) > start;
-                log.log_end = self.journal_begins().filter(holds).unwrap_or(start);
+            if let Some(end) = self.end_by_journal(log.log_end, start) {
+                log.log_end = end;
                 log.segments = alloc::vec![Segment::new(log.log_end)];
             }
             log.log_start = start.max(log.log_start).min(log.log_end);

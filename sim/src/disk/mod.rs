@@ -311,7 +311,8 @@ impl SimDisk {
     }
 
     /// While the node is down the checkpoint file goes, or its copy, or both, as always where there
-    /// is a hole. Whether both did.
+    /// is a hole. Whether there was one, and none is left: they may also go one after the other, with
+    /// no start in between that could make them anew (seeds 507721, 864373).
     pub fn lose_checkpoints(&mut self, choices: &mut Source) -> bool {
         let names = ["verdict-checkpoint", "verdict-checkpoint.copy"].map(FilePath::from);
         let picked = choices.below(Label::Damage, 4);
@@ -320,12 +321,13 @@ impl SimDisk {
             1 => &names[1..],
             _ => &names[..],
         };
+        let mut lost = false;
         for path in gone {
-            self.durable.files.remove(path);
+            lost |= self.durable.files.remove(path).is_some();
         }
         self.cached = self.durable.clone();
         self.forget_unnamed();
-        gone.len() == names.len()
+        lost && names.iter().all(|path| !self.durable.files.contains_key(path))
     }
 
     fn edit(&mut self, folders: &str, mut edit: impl FnMut(doctor::Record<'_>) -> bool) {

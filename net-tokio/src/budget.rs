@@ -44,7 +44,7 @@ pub(crate) struct Drawn<'b> {
     beyond: Option<SemaphorePermit<'b>>,
 }
 
-impl Drawn<'_> {
+impl<'b> Drawn<'b> {
     /// Waits until so many bytes are drawn in all. More than the budget has counts as all of it.
     pub(crate) async fn cover(&mut self, bytes: usize) {
         let have = self.bytes.as_ref().map_or(0, SemaphorePermit::num_permits);
@@ -53,24 +53,30 @@ impl Drawn<'_> {
             return;
         }
         let more = u32::try_from(more).unwrap_or(u32::MAX);
+        if let Ok(drawn) = self.of.bytes.try_acquire_many(more) {
+            return self.add(drawn);
+        }
         let _waits = Waits::new(&self.of.waiting);
         tokio::select! {
             biased;
             drawn = self.of.bytes.acquire_many(more) => {
-                let drawn = drawn.expect("the budget is never closed");
-                match &mut self.bytes {
-                    Some(bytes) => bytes.merge(drawn),
-                    none => *none = Some(drawn),
-                }
+                self.add(drawn.expect("the budget is never closed"));
             }
             beyond = self.of.beyond.acquire() => {
                 self.beyond = Some(beyond.expect("the budget is never closed"));
             }
         }
     }
+
+    fn add(&mut self, drawn: SemaphorePermit<'b>) {
+        match &mut self.bytes {
+            Some(bytes) => bytes.merge(drawn),
+            none => *none = Some(drawn),
+        }
+    }
 }
 
-/// A draw that may have to wait, as long as this is there.
+/// A draw that has to wait, as long as this is there.
 struct Waits<'b>(&'b AtomicUsize);
 
 impl<'b> Waits<'b> {
@@ -107,6 +113,7 @@ mod tests {
         let budget = Budget::new(10);
         let (mut one, mut two, mut three) = (budget.nothing(), budget.nothing(), budget.nothing());
         assert!(is_ready(one.cover(10)));
+        assert!(!budget.is_wanted(), "nobody had to wait");
         assert!(is_ready(two.cover(1)), "one goes beyond");
         assert!(!budget.is_wanted());
         {

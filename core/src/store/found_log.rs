@@ -78,6 +78,32 @@ impl Found {
     }
 }
 
+/// The leader epochs of a log whose batches say `batches`: the epoch, base offset and the offset
+/// behind the last record of each, ascending. Of what the file says only that is believed which
+/// fits them: where an epoch began whose first records a cleaning took, and what went before the
+/// batches. A file cannot tell that it is damaged when its numbers still read well.
+pub(super) fn epochs_that_fit(
+    file: &[(i32, Offset)],
+    batches: impl Iterator<Item = (i32, Offset, Offset)>,
+) -> Vec<(i32, Offset)> {
+    let mut epochs: Vec<(i32, Offset)> = Vec::new();
+    let mut end = None;
+    for (epoch, base, behind) in batches {
+        let newest = epochs.last().map(|(newest, _)| *newest);
+        if end.is_none() {
+            let before = file.iter().take_while(|(known, at)| *known < epoch && *at <= base);
+            epochs.extend(before);
+        }
+        if newest.is_none_or(|newest| newest < epoch) && epoch >= 0 {
+            let fits = |at: &Offset| end.unwrap_or(Offset::MIN) <= *at && *at <= base;
+            let said = file.iter().find(|(known, at)| *known == epoch && fits(at));
+            epochs.push((epoch, said.map_or(base, |(_, at)| *at)));
+        }
+        end = Some(behind);
+    }
+    if end.is_none() { file.to_vec() } else { epochs }
+}
+
 /// Where there may be holes between a log's batches.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holes {
@@ -108,5 +134,41 @@ impl Holes {
     fn cleaned(self, base: Offset, expected: Offset) -> bool {
         let filled = self.journal.is_some_and(|(begin, end)| begin <= expected && base <= end);
         base < self.cleaned_to && !filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Epoch 1 in 0 to 9, epoch 4 in 12 to 19: the records of 10 and 11 were cleaned.
+    const BATCHES: [(i32, Offset, Offset); 3] = [(1, 0, 5), (1, 5, 10), (4, 12, 20)];
+
+    fn told(file: &[(i32, Offset)]) -> Vec<(i32, Offset)> {
+        epochs_that_fit(file, BATCHES.into_iter())
+    }
+
+    #[test]
+    fn an_epoch_begins_where_the_file_says_when_its_first_records_were_cleaned() {
+        assert_eq!(told(&[(1, 0), (4, 10)]), [(1, 0), (4, 10)]);
+        assert_eq!(told(&[(1, 0), (4, 12)]), [(1, 0), (4, 12)]);
+    }
+
+    #[test]
+    fn epochs_of_a_damaged_file_are_not_those_of_the_batches() {
+        for file in [&[][..], &[(9, 0)], &[(1, 3), (4, 13)], &[(1, 0), (4, 9)], &[(2, 0), (4, 30)]]
+        {
+            assert_eq!(told(file), [(1, 0), (4, 12)], "{file:?}");
+        }
+    }
+
+    #[test]
+    fn what_went_before_the_batches_is_known_from_the_file_alone() {
+        assert_eq!(epochs_that_fit(&[(0, 3), (2, 8)], [].into_iter()), [(0, 3), (2, 8)]);
+        let behind = [(3, 20, 25)];
+        assert_eq!(
+            epochs_that_fit(&[(0, 3), (2, 8), (3, 15)], behind.into_iter()),
+            [(0, 3), (2, 8), (3, 15)]
+        );
     }
 }

@@ -11,7 +11,7 @@ use super::StoreConfig;
 use super::block::{Block, Unreadable};
 use super::checkpoint_file::{LogImage, SegmentImage};
 use super::files::{self, Kind};
-use super::found_log::{Found, Holes};
+use super::found_log::{Found, Holes, epochs_that_fit};
 use super::frame::Entry;
 use super::log::{Folder, Log};
 use super::recovered::{BatchSummary, RecoveredLog};
@@ -456,6 +456,20 @@ impl RecoverLog {
         Some(begins.filter(holds).unwrap_or(start))
     }
 
+    /// The leader epochs as the batches of a log without checkpoint have them, the journal's too.
+    fn epochs_of_batches(&self, file: &[(i32, Offset)]) -> Vec<(i32, Offset)> {
+        let appended = self.plan.entries.iter().filter_map(|entry| match entry {
+            Entry::Append { block, .. } => Some(&block.header),
+            _ => None,
+        });
+        let headers = self.tail.iter().map(|batch| &batch.header).chain(appended);
+        let batch = |header: &BatchHeader| {
+            let behind = header.last_offset().saturating_add(1);
+            (header.partition_leader_epoch, header.base_offset, behind)
+        };
+        epochs_that_fit(file, headers.map(batch))
+    }
+
     fn end(&mut self) -> LogEnd {
         let mut log = self.log.clone();
         let found = self.plan.image.is_none();
@@ -469,6 +483,7 @@ impl RecoverLog {
             }
         } else {
             log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
+            log.leader_epochs = self.epochs_of_batches(&log.leader_epochs);
             let start = log.start_in_file.max(self.start_offset());
             if let Some(end) = self.end_by_journal(log.log_end, start) {
                 log.log_end = end;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::world::{CONFIG, Change, World};
 use crate::io::{FileError, FileOp, FilePath, Lane};
-use crate::store::files::{CLEANED_TO, one_offset};
+use crate::store::files::{CLEANED_TO, LEADER_EPOCHS, one_offset};
 use crate::store::{StorageError, StoreConfig};
 use crate::types::PartitionId;
 
@@ -124,6 +124,17 @@ fn without_a_checkpoint_file_every_log_begins_where_it_did() {
         world.recover();
         assert_eq!(world.store.log_range(id), Some((start, 60)));
     }
+}
+
+#[test]
+fn without_a_checkpoint_leader_epochs_are_those_of_the_batches() {
+    let (mut world, _) = stopped(0);
+    let path = find(&world, LEADER_EPOCHS);
+    world.disk.damage(&path, |bytes| *bytes = b"0\n2\n7 0\n9 31\n".to_vec());
+    world.lose_checkpoints();
+    world.begin_life();
+    world.recover();
+    assert_eq!(world.recovered[0].leader_epochs, [(0, 0)]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Malformed requests of every API over real sockets to a broker process: each is answered or its
 //! connection closed, its resident memory stays flat, and what was acknowledged is still there
-//! after `kill -9`.
+//! after `kill -9`, and so are the coordinators' logs.
 //!
 //! 20 requests of each API in CI. `VERDICT_BAD_REQUESTS=10000` sends more of each,
 //! `VERDICT_BAD_SEED` others, `VERDICT_BAD_PROGRAM` names another build of the broker.
@@ -10,6 +10,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
@@ -19,7 +20,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;
-use kacrab_protocol::generated::{CreateTopicsRequestData, InitProducerIdRequestData};
+use kacrab_protocol::generated::{
+    CreateTopicsRequestData, InitProducerIdRequestData, ListGroupsRequestData,
+    ListTransactionsRequestData,
+};
 use support::{FETCH, PRODUCE, Writer, assert_produced, fetch, produce};
 use verdict_core::wire::hostile::{Hostile, Known};
 use verdict_core::wire::{APIS, ApiRange, Limits, Request, Response, client, decode_request};
@@ -33,6 +37,8 @@ const KEPT: &str = "kept-by-a-name-that-no-request-has";
 const BAD_PER_GOOD: u64 = 50;
 /// How long an answer is waited for. What takes longer waits for other members, or for records.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// `COORDINATOR_LOAD_IN_PROGRESS`.
+const LOADING: i16 = 14;
 /// How long a good request may take on a busy machine.
 const GOOD_PATIENCE: Duration = Duration::from_secs(30);
 /// What the same requests once more may add to the resident memory, in KiB.
@@ -56,7 +62,9 @@ struct Broker {
 }
 
 impl Broker {
-    fn start(data: &Path) -> Self {
+    /// What it complains of goes to the file `errors` beside its data.
+    fn start(folder: &Path) -> Self {
+        let errors = OpenOptions::new().create(true).append(true).open(folder.join("errors"));
         let program = from_environment("VERDICT_BAD_PROGRAM");
         let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_verdict").to_owned());
         let mut process = Command::new(program)
@@ -64,8 +72,9 @@ impl Broker {
             // The good records are of 1970.
             .args(["-o", "log.retention.ms=-1"])
             .arg("--data")
-            .arg(data)
+            .arg(folder.join("data"))
             .stdin(Stdio::null())
+            .stderr(errors.expect("a file"))
             .stdout(Stdio::piped())
             .spawn()
             .expect("a process");
@@ -185,6 +194,32 @@ fn prepare(broker: &Broker) -> (Known, Witness) {
         now_ms: 1_700_000_000_000,
     };
     (known, Witness { stream, writer: Writer { producer_id, producer_epoch, base_sequence: 0 } })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client in another process has no timers of ours")]
+fn wait_a_little() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+/// Waits until every group and transactional id is loaded, and looks at what the broker said of it.
+fn assert_loaded(folder: &Path, stream: &mut TcpStream) {
+    let groups = Request::ListGroups(ListGroupsRequestData::default());
+    let ids = Request::ListTransactions(ListTransactionsRequestData::default());
+    loop {
+        let errors = match (ask(stream, 0, &groups), ask(stream, 0, &ids)) {
+            (Response::ListGroups(groups), Response::ListTransactions(ids)) => {
+                [groups.error_code, ids.error_code]
+            }
+            other => panic!("{other:?}"),
+        };
+        if errors == [0, 0] {
+            break;
+        }
+        assert!(errors.iter().all(|error| [0, LOADING].contains(error)), "{errors:?}");
+        wait_a_little();
+    }
+    let said = std::fs::read_to_string(folder.join("errors")).expect("a file");
+    assert_eq!(said, "", "the broker had nothing to complain of");
 }
 
 /// Sends one frame over a connection of its own choice and says how it ended.
@@ -309,6 +344,7 @@ fn malformed_requests_leave_a_broker_process_serving_and_its_memory_flat() {
     broker = Broker::start(data.path());
     witness.stream = broker.connect();
     witness.assert_kept();
+    assert_loaded(data.path(), &mut witness.stream);
 }
 
 /// Five hundred peers that claim a frame of the largest size, send a few bytes and wait; some that

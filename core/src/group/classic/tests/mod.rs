@@ -58,6 +58,8 @@ struct World {
     answers: BTreeMap<RequestId, GroupReply>,
     asked: u64,
     persists: bool,
+    /// Of those that join.
+    protocol_type: &'static str,
 }
 
 impl World {
@@ -80,6 +82,7 @@ impl World {
             answers: BTreeMap::new(),
             asked: 0,
             persists: true,
+            protocol_type: "consumer",
         }
     }
 
@@ -166,7 +169,7 @@ impl World {
             client_host: Arc::from("/h"),
             session_timeout_ms: SESSION_MS,
             rebalance_timeout_ms: REBALANCE_MS,
-            protocol_type: Arc::from("consumer"),
+            protocol_type: Arc::from(self.protocol_type),
             protocols: protocols.collect(),
             knows_member_id_required: who.new_client,
             knows_skip_assignment: who.new_client,

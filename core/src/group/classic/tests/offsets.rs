@@ -135,6 +135,48 @@ fn offsets_of_a_subscribed_topic_stay_and_those_of_an_emptied_group_age_from_the
     assert_eq!(world.state(), None);
 }
 
+/// A stable group of one with an offset of `in`, eight days later; whether the offset is still there.
+fn keeps_its_offset(
+    protocols: &'static [(&'static str, &'static str)],
+    kind: &'static str,
+) -> bool {
+    let mut world = World::new();
+    world.protocol_type = kind;
+    let (who, join) = world.enter(&As { protocols, ..member("") });
+    world.pass_ms(4_000);
+    world.joined(join);
+    let sync = world.sync(&who, 1, &[]);
+    world.synced(sync).unwrap();
+    let to = world.ask();
+    world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
+    world.settle();
+    world.now.wall_ms += 8 * 24 * 3_600_000;
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    assert_eq!(world.state(), Some(GroupState::Stable));
+    !world.groups.fetch_all("g", |_: &TopicName| TopicId(7), false).unwrap().is_empty()
+}
+
+#[test]
+fn of_a_stable_group_only_offsets_of_topics_that_nobody_subscribes_to_expire() {
+    const ANOTHER: &str = "\0\0\0\0\0\x01\0\x02no\0\0\0\0";
+    assert!(keeps_its_offset(&[("range", SUBSCRIBED)], "consumer"));
+    assert!(!keeps_its_offset(&[("range", ANOTHER)], "consumer"));
+    assert!(keeps_its_offset(&[("range", "m")], "consumer"), "what it wants cannot be read");
+    assert!(keeps_its_offset(&[("v1", ANOTHER)], "connect"), "it has no subscriptions");
+}
+
+#[test]
+fn a_group_with_members_and_no_offsets_outlives_the_sweep_and_its_coordinator() {
+    let mut world = World::new();
+    let (leader, _) = world.two();
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    let mut next = world.crash();
+    assert_eq!(next.state(), Some(GroupState::Stable));
+    assert_eq!(next.beat(&leader, 1), Ok(()));
+}
+
 #[test]
 fn offsets_can_be_deleted_one_by_one_once_nobody_is_subscribed() {
     let mut world = World::new();

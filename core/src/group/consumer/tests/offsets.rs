@@ -109,7 +109,27 @@ fn offsets_of_subscribed_topics_stay_and_others_age_from_their_commit() {
     let now = world.now;
     world.groups.expire_offsets(now);
     world.settle();
-    assert_eq!(world.groups.group_ids().count(), 0, "the group goes with its last offset");
+    assert_eq!(world.groups.list(), Ok(vec![]), "the group goes with its last offset");
     world.restart();
-    assert_eq!(world.groups.group_ids().count(), 0);
+    assert_eq!(world.groups.list(), Ok(vec![]));
+}
+
+#[test]
+fn a_consumer_group_without_members_stays_while_it_has_offsets_or_a_transaction_may_give_it_some() {
+    let plain = (false, commit_of("m", 2, 9, 0));
+    let staged = (true, commit_of("m", 2, 9, 0));
+    for (transactional, commit) in [plain, staged] {
+        let mut world = World::new();
+        world.join("m", &["a"]);
+        assert_eq!(world.commit(&commit, transactional), Ok(()));
+        world.beat(&beating("m", -1)).unwrap();
+        let written = world.log.len();
+        let now = world.now;
+        world.groups.expire_offsets(now);
+        world.settle();
+        assert_eq!(world.log.len(), written, "staged: {transactional}");
+        assert!(world.is_consumer(), "staged: {transactional}");
+        world.restart();
+        assert!(world.is_consumer(), "staged: {transactional}");
+    }
 }

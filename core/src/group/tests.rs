@@ -431,6 +431,32 @@ fn a_record_of_a_producer_is_staged_only_where_its_batch_is_transactional() {
 }
 
 #[test]
+fn an_offset_that_is_being_staged_makes_those_of_its_own_group_unstable() {
+    let mut groups = coordinator();
+    for group in ["g", "other"] {
+        groups.commit(NOW, TO, &commit_of(group, 4));
+        persist(&mut groups, 0);
+    }
+    groups.commit_txn(NOW, TO, &commit_of("g", 10), txn(5));
+    assert_eq!(fetch(&groups, "g", true), FetchedOffset::Unstable);
+    assert_eq!(fetch(&groups, "other", true), at(4));
+}
+
+#[test]
+fn an_offset_of_an_older_version_without_an_expire_time_has_none() {
+    let mut value = vec![0, 1];
+    value.extend_from_slice(&4_i64.to_be_bytes());
+    value.extend_from_slice(&[0, 0]);
+    value.extend_from_slice(&7_i64.to_be_bytes());
+    for (expires, expected) in [(-1_i64, None), (9, Some(9))] {
+        let bytes = [&value[..], &expires.to_be_bytes()].concat();
+        let decoded = OffsetValue::decode(&bytes).unwrap();
+        assert_eq!((decoded.offset, decoded.commit_timestamp_ms), (4, 7));
+        assert_eq!(decoded.expire_timestamp_ms, expected);
+    }
+}
+
+#[test]
 fn a_group_is_dead_while_its_deletion_is_written_and_unknown_after() {
     let mut groups = coordinator();
     let group: GroupId = Arc::from("g");

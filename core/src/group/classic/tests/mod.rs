@@ -60,6 +60,9 @@ struct World {
     persists: bool,
     /// Of those that join.
     protocol_type: &'static str,
+    /// What they join, and the client's name for itself.
+    group: GroupId,
+    client_id: Arc<str>,
 }
 
 impl World {
@@ -83,6 +86,8 @@ impl World {
             asked: 0,
             persists: true,
             protocol_type: "consumer",
+            group: "g".into(),
+            client_id: "c".into(),
         }
     }
 
@@ -162,10 +167,10 @@ impl World {
             metadata: Bytes::from(metadata.to_string()),
         });
         let join = JoinGroup {
-            group: Arc::from("g"),
+            group: self.group.clone(),
             member: who.member.clone(),
             instance: who.instance.map(Arc::from),
-            client_id: Arc::from("c"),
+            client_id: self.client_id.clone(),
             client_host: Arc::from("/h"),
             session_timeout_ms: SESSION_MS,
             rebalance_timeout_ms: REBALANCE_MS,

@@ -220,6 +220,41 @@ fn a_full_group_refuses_new_members_and_keeps_its_own() {
 }
 
 #[test]
+fn a_group_that_waits_for_its_members_is_full_with_as_many_as_wait() {
+    let mut world = World::with(|config| config.members_max = 1);
+    let (first, join) = world.enter(&member(""));
+    let to = world.join(&As { new_client: false, ..member("") });
+    assert_eq!(world.joined(to).result, Err(GroupError::MaxSizeReached));
+    world.pass_ms(6_000);
+    let reply = world.joined(join);
+    assert_eq!((reply.result, reply.leader), (Ok(()), first.member));
+}
+
+#[test]
+fn a_loaded_group_rebalances_only_when_it_has_more_members_than_it_may_have() {
+    for (members_max, state) in
+        [(1, GroupState::PreparingRebalance), (2, GroupState::Stable), (3, GroupState::Stable)]
+    {
+        let mut world = World::new();
+        world.two();
+        world.groups.config.members_max = members_max;
+        assert_eq!(world.crash().state(), Some(state), "{members_max} may be in it");
+    }
+}
+
+#[test]
+fn the_leave_of_a_stranger_disturbs_nobody() {
+    let mut world = World::new();
+    let (leader, other) = world.two();
+    let to = world.leave(&member("stranger"));
+    assert_eq!(world.left(to), Err(GroupError::UnknownMember));
+    assert_eq!(world.state(), Some(GroupState::Stable));
+    for who in [&leader, &other] {
+        assert_eq!(world.beat(who, 1), Ok(()));
+    }
+}
+
+#[test]
 fn the_second_join_and_sync_of_a_member_answer_the_first() {
     let mut world = World::new();
     let (a, first) = world.enter(&member(""));

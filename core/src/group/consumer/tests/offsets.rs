@@ -73,6 +73,13 @@ fn who_may_commit() {
 }
 
 #[test]
+fn a_consumer_group_is_no_classic_group_to_whoever_describes_it() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    assert_eq!(world.groups.describe("g"), Err(GroupError::GroupIdNotFound));
+}
+
+#[test]
 fn who_may_fetch() {
     use GroupError::{StaleMemberEpoch, UnknownMember};
     let mut world = World::new();

@@ -192,6 +192,30 @@ fn recreating_a_topic_never_shows_what_the_old_one_held() {
 }
 
 #[test]
+fn a_place_is_free_when_no_log_and_no_removal_and_no_checkpoint_is_in_the_way() {
+    let (mut world, old) = world_with_log(CONFIG);
+    let other = world.create(1, "other");
+    let (new, topic) = (World::id(50), TopicPartition::new("t", 0));
+    let is_free = |world: &World, id| world.store.is_free(id, &topic);
+    let free_beside = |world: &World| world.store.is_free(new, &TopicPartition::new("new", 0));
+    world.append(old, 1, b"old");
+    world.settle();
+    assert!(!is_free(&world, old), "it is held");
+    world.append(other, 1, b"on its way to the journal");
+    world.flush();
+    assert!(free_beside(&world), "a write of another log is in nobody's way");
+    world.turn(alloc::vec![Change::Delete(old)]);
+    world.flush();
+    while world.step(0, None) {}
+    assert!(!is_free(&world, old) && !is_free(&world, new), "its files are still there");
+    world.settle();
+    world.pass(2000);
+    assert!(!free_beside(&world), "a checkpoint may name what it began with");
+    world.settle();
+    assert!(is_free(&world, old) && is_free(&world, new) && free_beside(&world));
+}
+
+#[test]
 fn reads_are_cut_at_batches_bounds_and_segments() {
     let (mut world, id) = world_with_log(StoreConfig { cache_bytes: 0, ..CONFIG });
     for _ in 0..60 {

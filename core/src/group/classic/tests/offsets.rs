@@ -216,6 +216,8 @@ fn a_record_that_does_not_know_since_when_the_group_is_empty_says_so() {
     };
     assert_eq!(Classic::from_record(record(-1)).state_since_ms, None);
     assert_eq!(Classic::from_record(record(7)).state_since_ms, Some(7));
+    let again = Classic::from_record(record(-1)).record(|_, _| Bytes::new());
+    assert_eq!(again, record(-1));
 }
 
 #[test]

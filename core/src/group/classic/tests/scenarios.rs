@@ -255,6 +255,45 @@ fn the_leave_of_a_stranger_disturbs_nobody() {
 }
 
 #[test]
+fn the_protocol_that_most_members_like_best_is_chosen() {
+    const RANGE_FIRST: &[(&str, &str)] = &[("range", "m"), ("sticky", "m")];
+    const STICKY_FIRST: &[(&str, &str)] = &[("sticky", "m"), ("range", "m")];
+    let mut world = World::new();
+    let joins = [RANGE_FIRST, STICKY_FIRST, STICKY_FIRST]
+        .map(|protocols| world.enter(&As { protocols, ..member("") }).1);
+    world.pass_ms(9_000);
+    for to in joins {
+        assert_eq!(world.joined(to).protocol.as_deref(), Some("sticky"));
+    }
+}
+
+#[test]
+fn a_sync_that_names_another_protocol_than_the_groups_is_refused() {
+    let mut world = World::new();
+    let (leader, _) = world.two();
+    for (kind, protocol, answer) in [
+        (Some("consumer"), Some("range"), Ok(())),
+        (Some("connect"), Some("range"), Err(GroupError::InconsistentProtocol)),
+        (Some("consumer"), Some("sticky"), Err(GroupError::InconsistentProtocol)),
+        (None, Some("sticky"), Err(GroupError::InconsistentProtocol)),
+    ] {
+        let to = world.ask();
+        let sync = SyncGroup {
+            group: "g".into(),
+            generation: 1,
+            member: leader.member.clone(),
+            instance: None,
+            protocol_type: kind.map(Arc::from),
+            protocol: protocol.map(Arc::from),
+            assignments: BTreeMap::new(),
+        };
+        world.groups.sync(world.now, to, sync);
+        world.settle();
+        assert_eq!(world.synced(to).map(|_| ()), answer, "{kind:?} {protocol:?}");
+    }
+}
+
+#[test]
 fn the_second_join_and_sync_of_a_member_answer_the_first() {
     let mut world = World::new();
     let (a, first) = world.enter(&member(""));

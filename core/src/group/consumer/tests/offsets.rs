@@ -70,6 +70,8 @@ fn who_may_commit() {
     world.beat(&beating("m1", -1)).unwrap();
     world.beat(&beating("m2", -1)).unwrap();
     assert_eq!(world.commit(&commit_of("", -1, 9, 0), false), Ok(()), "nobody is in it");
+    let zombie = world.commit(&commit_of("m1", 0, 9, 0), false);
+    assert_eq!(zombie, Err(UnknownMember), "an epoch is a member's");
 }
 
 #[test]

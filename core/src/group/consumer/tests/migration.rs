@@ -118,6 +118,9 @@ fn a_classic_group_is_upgraded_member_by_member_and_goes_on() {
     assert!(world.is_consumer());
     assert_eq!(joined.assignment, Some(Partitions::new()), "the old member has everything");
     world.check_recovery();
+    let about = world.consumer().members[&old].about.clone();
+    assert_eq!((&*about.client_id, &*about.client_host), ("old", "/h"));
+    assert_eq!(about.rebalance_timeout_ms, REBALANCE_MS);
     assert_eq!(world.old_heartbeat(&old, 1), Err(GroupError::RebalanceInProgress));
     // It joins saying what it has, and is told to let go; it joins again without that.
     let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
@@ -451,6 +454,27 @@ fn an_old_member_needs_a_consumers_protocol_that_the_other_old_ones_know() {
     let both =
         JoinGroup { protocols: vec![named("sticky"), named("range")], ..classic_join("", &[]) };
     assert_eq!(world.old_join(&both).result, Err(GroupError::MemberIdRequired), "it may join");
+}
+
+/// A consumer group of a static member "i" and perhaps others, which comes back with the old protocol.
+fn with_a_static_member(others: bool, policy: MigrationPolicy) -> World {
+    let mut world = World::with(|config| config.consumer.migration = policy);
+    world.beat(&by_instance("i", joining("m", &["a"]))).unwrap();
+    if others {
+        world.join("new", &["a"]);
+    }
+    world.beat(&by_instance("i", beating("m", -2))).unwrap();
+    let back = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&back).result, Ok(()));
+    world
+}
+
+#[test]
+fn when_the_last_new_member_comes_back_with_the_old_protocol_the_group_is_a_classic_one() {
+    use MigrationPolicy::{Bidirectional, Upgrade};
+    assert!(!with_a_static_member(false, Bidirectional).is_consumer());
+    assert!(with_a_static_member(true, Bidirectional).is_consumer(), "another is new still");
+    assert!(with_a_static_member(false, Upgrade).is_consumer(), "it may not go back");
 }
 
 #[test]

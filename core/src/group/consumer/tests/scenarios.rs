@@ -82,6 +82,37 @@ fn who_leaves_is_answered_in_its_words_and_the_others_go_on() {
 }
 
 #[test]
+fn a_stranger_leaves_nothing_and_a_static_member_leaves_for_good_or_to_return() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.beat(&by_instance("i", joining("s", &["a"]))).unwrap();
+    let epoch = world.consumer().epoch;
+    assert_eq!(world.beat(&beating("x", -1)), Err(GroupError::UnknownMember));
+    assert_eq!(world.consumer().epoch, epoch);
+    let members = |world: &World| world.consumer().members.len();
+    let mut returning = world.clone();
+    returning.beat(&by_instance("i", beating("s", -2))).unwrap();
+    assert_eq!(members(&returning), 2);
+    world.beat(&by_instance("i", beating("s", -1))).unwrap();
+    assert_eq!(members(&world), 1);
+}
+
+#[test]
+fn what_a_member_has_and_is_to_have_is_described_by_name() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.keep("m").unwrap();
+    let described = world.groups.describe_consumer("g").unwrap().members.remove(0);
+    let all = vec![(topic_id("a"), TopicName::from("a"), vec![0, 1, 2, 3])];
+    assert_eq!((&described.assignment, &described.target), (&all, &all));
+    assert_eq!((&*described.client_id, &*described.client_host), ("c", "/h"));
+    assert!(!described.is_classic && world.groups.has_consumer_group("g"));
+    assert!(!world.groups.has_consumer_group("other"));
+    let about = world.consumer().members["m"].about.clone();
+    assert_eq!(about.rebalance_timeout_ms, REBALANCE_MS, "a heartbeat that says none changes none");
+}
+
+#[test]
 fn a_static_member_that_comes_back_has_what_it_had() {
     let mut world = World::new();
     world.beat(&by_instance("i", joining("m1", &["a"]))).unwrap();
@@ -216,6 +247,7 @@ fn a_lost_answer_is_given_again_and_a_zombie_is_fenced() {
     };
     assert_eq!(world.beat(&all(2, &[0, 1])).unwrap().epoch, 3, "the answer was lost");
     assert_eq!(world.beat(&all(2, &[0, 3])), Err(GroupError::FencedMemberEpoch));
+    assert_eq!(world.beat(&all(1, &[0, 1])), Err(GroupError::FencedMemberEpoch), "older still");
     assert_eq!(world.beat(&beating("m1", 2)), Err(GroupError::FencedMemberEpoch));
     assert_eq!(world.beat(&beating("m1", 4)), Err(GroupError::FencedMemberEpoch));
 }

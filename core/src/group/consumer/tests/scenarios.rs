@@ -186,13 +186,83 @@ fn the_members_vote_for_the_assignor() {
     assert!(matches!(world.beat(&unknown), Err(GroupError::UnsupportedAssignor(_))));
 }
 
+fn by(member: &str, regex: &str) -> ConsumerHeartbeat {
+    ConsumerHeartbeat { topics: None, regex: Some(Arc::from(regex)), ..joining(member, &[]) }
+}
+
+/// When the patterns of the group were matched last, in ms of the wall clock.
+fn matched_at(world: &World) -> Vec<i64> {
+    world.consumer().regexes.values().map(|one| one.at_ms).collect()
+}
+
+#[test]
+fn patterns_are_matched_again_for_what_is_new_and_no_more_often_than_that() {
+    let mut world = World::new();
+    world.beat(&by("m", "a")).unwrap();
+    let first = world.now.wall_ms;
+    assert_eq!(matched_at(&world), [first]);
+    for _ in 0..3 {
+        world.later(12_000);
+        world.keep("m").unwrap();
+    }
+    assert_eq!(matched_at(&world), [first], "nothing is new");
+    world.topic("c", 1);
+    world.keep("m").unwrap();
+    let second = world.now.wall_ms;
+    assert_eq!(matched_at(&world), [second], "a topic is");
+    world.later(9_000);
+    world.beat(&by("m2", "b")).unwrap();
+    assert_eq!(matched_at(&world), [second], "it was done a moment ago");
+    world.later(1_001);
+    world.keep("m").unwrap();
+    assert_eq!(matched_at(&world), [world.now.wall_ms; 2], "a pattern is");
+    world.keep("m2").unwrap();
+    world.keep("m2").unwrap();
+    assert_eq!(world.assigned("m2"), [("b", 0), ("b", 1)]);
+}
+
+#[test]
+fn matching_that_finds_the_same_topics_is_no_reason_to_assign_anew() {
+    let mut world = World::new();
+    world.beat(&by("m", "a|x.*")).unwrap();
+    world.keep("m").unwrap();
+    let epoch = world.consumer().epoch;
+    world.later(10_001);
+    world.topic("c", 1);
+    world.keep("m").unwrap();
+    assert_eq!(matched_at(&world), [world.now.wall_ms]);
+    assert_eq!(world.consumer().epoch, epoch);
+}
+
+#[test]
+fn a_pattern_that_another_member_had_matched_is_known_at_once() {
+    let mut world = World::new();
+    world.beat(&by("m1", "a")).unwrap();
+    world.keep("m1").unwrap();
+    let joined = world.beat(&by("m2", "a")).unwrap();
+    assert_eq!(joined.epoch, world.consumer().epoch);
+    assert_eq!(world.consumer().target(&Arc::from("m2")).len(), 1, "it has a target already");
+}
+
+#[test]
+fn a_heartbeat_that_says_everything_is_answered_with_everything() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    let owned = Some(vec![(topic_id("a"), vec![0, 1, 2, 3])]);
+    let topics = Some(vec![TopicName::from("a")]);
+    let full =
+        ConsumerHeartbeat { rebalance_timeout_ms: REBALANCE_MS, topics, owned, ..beating("m", 2) };
+    let is_told = |world: &mut World, beat: ConsumerHeartbeat| {
+        world.beat(&beat).unwrap().assignment.is_some()
+    };
+    assert!(is_told(&mut world, full.clone()));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { rebalance_timeout_ms: -1, ..full.clone() }));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { topics: None, ..full.clone() }));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { owned: None, ..full }));
+}
+
 #[test]
 fn a_regular_expression_takes_in_topics_as_they_are_created() {
-    let by = |member: &str, regex: &str| ConsumerHeartbeat {
-        topics: None,
-        regex: Some(Arc::from(regex)),
-        ..joining(member, &[])
-    };
     let mut world = World::new();
     assert_eq!(world.beat(&by("m", "a)(b")), Err(GroupError::InvalidRegularExpression));
     world.beat(&by("m", "a|c")).unwrap();

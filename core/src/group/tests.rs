@@ -158,6 +158,7 @@ fn who_may_commit_to_a_group_without_members_p21() {
         (true, true, 5, -1, "", Ok),
         (true, true, 5, -1, "m1", Ok),
         (true, false, 9, 5, "", UnknownMemberId),
+        (true, false, 9, 0, "m1", UnknownMemberId),
         (true, false, 2, -1, "m1", Ok),
     ];
     for row in table {

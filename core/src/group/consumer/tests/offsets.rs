@@ -51,6 +51,8 @@ fn who_may_commit() {
         ("m1", 3, 9, 0, false, Ok(())),
         ("m1", 2, 9, 0, false, Ok(())),
         ("m1", 2, 9, 2, false, Err(StaleMemberEpoch)),
+        ("m1", 3, 9, 2, false, Ok(())),
+        ("x", -1, 5, 0, true, Err(UnknownMember)),
         ("m2", 2, 9, 2, false, Err(StaleMemberEpoch)),
         ("m1", 4, 9, 0, false, Err(StaleMemberEpoch)),
         ("m1", 3, 8, 0, false, Err(UnsupportedVersion)),
@@ -92,6 +94,7 @@ fn who_may_fetch() {
     assert_eq!(fetch(Some("m"), 1), Err(StaleMemberEpoch));
     assert_eq!(fetch(Some("x"), 2), Err(UnknownMember));
     assert_eq!(fetch(None, 2), Err(UnknownMember));
+    assert_eq!(fetch(None, 0), Err(UnknownMember));
     assert_eq!(world.groups.check_fetch("other", Some("m"), 2), Ok(()));
 }
 

@@ -3,7 +3,9 @@
 use super::*;
 use crate::config::MigrationPolicy;
 use crate::group::consumer::embedded::Assignment;
-use crate::group::{GroupState, Heartbeat, JoinGroup, JoinReply, LeavingMember, SyncGroup, Synced};
+use crate::group::{
+    GroupState, Heartbeat, JoinGroup, JoinReply, LeavingMember, OwnSettings, SyncGroup, Synced,
+};
 
 /// A `ConsumerProtocolSubscription` of version 1 for one topic, with these partitions of it owned.
 fn subscription(topic: &str, owned: &[i32]) -> Bytes {
@@ -408,6 +410,23 @@ fn an_old_member_with_nothing_to_do_is_left_alone_however_long() {
     let again = world.old_join(&classic_join(&old, &owned));
     assert_eq!((again.result, again.generation), (Ok(()), joined.generation));
     assert_eq!(world.consumer().epoch, epoch, "it said nothing new");
+}
+
+#[test]
+fn an_old_member_joins_for_a_new_target_and_not_for_one_that_is_put_off() {
+    let (mut world, old) = consumer_world();
+    world.keep("new").unwrap();
+    world.confirm("new").unwrap();
+    let generation = world.old_join(&classic_join(&old, &[])).generation;
+    assert_eq!(world.old_sync(&old, generation, &[]).map(|given| given.len()), Ok(2));
+    let own = OwnSettings { assignment_interval_ms: Some(5_000), ..OwnSettings::default() };
+    world.groups.settings_changed(&group(), own);
+    world.join("another", &["a"]);
+    assert_eq!(world.old_heartbeat(&old, generation), Ok(()), "there is no new target yet");
+    world.later(5_001);
+    world.keep("new").unwrap();
+    let told = world.old_heartbeat(&old, generation);
+    assert_eq!(told, Err(GroupError::RebalanceInProgress));
 }
 
 #[test]

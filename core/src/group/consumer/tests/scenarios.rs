@@ -245,6 +245,35 @@ fn a_pattern_that_another_member_had_matched_is_known_at_once() {
 }
 
 #[test]
+fn a_pattern_goes_with_the_last_member_that_has_it() {
+    let mut world = World::new();
+    world.join("named", &["a"]);
+    world.beat(&by("m1", "b")).unwrap();
+    world.beat(&by("m2", "b")).unwrap();
+    world.beat(&beating("m1", -1)).unwrap();
+    assert_eq!(world.consumer().regexes.len(), 1);
+    world.beat(&beating("m2", -1)).unwrap();
+    assert!(world.consumer().regexes.is_empty());
+}
+
+#[test]
+fn a_heartbeat_without_news_writes_nothing() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.beat(&by("p", "b")).unwrap();
+    for _ in 0..3 {
+        world.confirm("m").unwrap();
+        world.confirm("p").unwrap();
+    }
+    let (written, epoch) = (world.log.len(), world.consumer().epoch);
+    for member in ["m", "p"] {
+        world.keep(member).unwrap();
+        world.confirm(member).unwrap();
+    }
+    assert_eq!((world.log.len(), world.consumer().epoch), (written, epoch));
+}
+
+#[test]
 fn a_heartbeat_that_says_everything_is_answered_with_everything() {
     let mut world = World::new();
     world.join("m", &["a"]);

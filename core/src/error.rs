@@ -50,12 +50,6 @@ impl From<&crate::partition::AppendError> for ErrorCode {
     }
 }
 
-impl From<&crate::partition::OffsetOutOfRange> for ErrorCode {
-    fn from(_: &crate::partition::OffsetOutOfRange) -> Self {
-        Self::OffsetOutOfRange
-    }
-}
-
 // ---- txn ----
 
 impl From<&crate::txn::TxnError> for ErrorCode {

@@ -301,7 +301,7 @@ fn read_part(
         data.log_start_offset = -1;
         return fail(part, data, ErrorCode::OffsetOutOfRange);
     }
-    let bound = partition.fetch_bound(isolation, false);
+    let bound = partition.fetch_bound(isolation);
     let outcome = if part.offset >= bound {
         ReadOutcome::Ready(Vec::new())
     } else {
@@ -476,7 +476,7 @@ fn may_be_done(node: &mut Node, id: RequestId, partition: PartitionId) -> bool {
         if offset < log.log_start() || check_epoch(log, part.leader_epoch).is_err() {
             return true;
         }
-        let bound = log.fetch_bound(isolation, false);
+        let bound = log.fetch_bound(isolation);
         if offset >= bound {
             mark!(FetchWokenInVain);
             continue;

@@ -166,7 +166,7 @@ fn look_up(node: &Node, to: &TopicPartition, asked: &Asked) -> Part {
     }
     let high_watermark = partition.high_watermark();
     let bound = if asked.replica == CONSUMER {
-        partition.fetch_bound(asked.isolation, false)
+        partition.fetch_bound(asked.isolation)
     } else {
         partition.log_end()
     };

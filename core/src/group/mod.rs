@@ -468,15 +468,6 @@ impl GroupCoordinator {
         matches!(self.shards.get(&partition), Some(Phase::Active(shard)) if shard.group(group).is_some())
     }
 
-    /// The ids of all groups this node serves.
-    pub fn group_ids(&self) -> impl Iterator<Item = &GroupId> {
-        let active = self.shards.values().filter_map(|phase| match phase {
-            Phase::Active(shard) => Some(shard),
-            Phase::Loading(_) | Phase::Failed => None,
-        });
-        active.flat_map(|shard| shard.groups().map(|(id, _)| id))
-    }
-
     /// An append is persisted, its batch beginning at the given offset, or has failed with the
     /// log's code. An id that is not known any more (the partition was resigned) is no error.
     pub fn appended(&mut self, now: Now, id: AppendId, result: Result<Offset, ErrorCode>) {

@@ -158,6 +158,7 @@ fn who_may_commit_to_a_group_without_members_p21() {
         (true, true, 5, -1, "", Ok),
         (true, true, 5, -1, "m1", Ok),
         (true, false, 9, 5, "", UnknownMemberId),
+        (true, false, 9, 0, "m1", UnknownMemberId),
         (true, false, 2, -1, "m1", Ok),
     ];
     for row in table {
@@ -335,6 +336,125 @@ fn a_deleted_topic_takes_committed_and_staged_offsets() {
     assert_eq!(fetch(&groups, "g", true), FetchedOffset::None);
     groups.partitions_deleted(NOW, &[in0()]);
     assert_eq!(groups.poll_effect(), None);
+}
+
+#[test]
+fn a_deleted_topic_takes_what_is_only_committed_and_what_is_only_staged() {
+    for staged in [false, true] {
+        let mut groups = coordinator();
+        if staged {
+            groups.commit_txn(NOW, TO, &commit_of("g", 4), txn(5));
+        } else {
+            groups.commit(NOW, TO, &commit_of("g", 4));
+        }
+        persist(&mut groups, 0);
+        groups.partitions_deleted(NOW, &[in0()]);
+        let id = the_append(&mut groups);
+        groups.appended(NOW, id, Ok(1));
+        groups.marker(0, 5, Decision::Commit);
+        assert_eq!(fetch(&groups, "g", true), FetchedOffset::None, "staged: {staged}");
+    }
+}
+
+#[test]
+fn a_group_that_is_being_deleted_is_not_found_by_another_deletion() {
+    let mut groups = coordinator();
+    let group: GroupId = Arc::from("g");
+    groups.commit(NOW, TO, &commit_of("g", 4));
+    persist(&mut groups, 0);
+    groups.delete_group(NOW, TO, &group);
+    the_append(&mut groups);
+    groups.delete_group(NOW, TO, &group);
+    let refused = GroupReply::Deleted(group.clone(), Err(GroupError::GroupIdNotFound));
+    assert_eq!(groups.poll_effect(), Some(GroupEffect::Reply { to: TO, reply: refused }));
+    groups.delete_offsets(NOW, TO, &group, vec![in0()]);
+    let refused = GroupReply::OffsetsDeleted(Err(GroupError::GroupIdNotFound));
+    assert_eq!(groups.poll_effect(), Some(GroupEffect::Reply { to: TO, reply: refused }));
+}
+
+#[test]
+fn texts_that_no_record_has_room_for_are_refused_and_the_longest_are_taken() {
+    let mut groups = GroupCoordinator::new(GroupConfig {
+        partitions: 1,
+        offset_metadata_units_max: 100_000,
+        ..Default::default()
+    });
+    groups.load(0);
+    groups.loaded(NOW, 0);
+    let longest = "x".repeat(32_767);
+    let too_long = "x".repeat(32_768);
+    let with = |group: &str, metadata: &str| {
+        let mut commit = commit_of(group, 4);
+        commit.partitions[0].metadata = Some(Arc::from(metadata));
+        commit
+    };
+    groups.commit(NOW, TO, &with(&longest, &longest));
+    assert_eq!(persist(&mut groups, 0), [ErrorCode::None]);
+    groups.commit(NOW, TO, &with(&too_long, ""));
+    assert_eq!(codes(&mut groups), [ErrorCode::InvalidGroupId]);
+    groups.commit(NOW, TO, &with("g", &too_long));
+    assert_eq!(codes(&mut groups), [ErrorCode::OffsetMetadataTooLarge]);
+}
+
+#[test]
+fn a_group_that_something_is_written_for_does_not_keep_the_offsets_of_others() {
+    let mut groups = coordinator();
+    groups.commit(NOW, TO, &commit_of("g", 4));
+    persist(&mut groups, 0);
+    groups.commit(NOW, TO, &commit_of("busy", 4));
+    the_append(&mut groups);
+    let due = NOW.wall_ms + GroupConfig::default().offsets_retention_ms;
+    groups.expire_offsets(Now { wall_ms: due, ..NOW });
+    let id = the_append(&mut groups);
+    groups.appended(NOW, id, Ok(1));
+    assert_eq!(groups.state("g"), None);
+}
+
+#[test]
+fn a_record_of_a_producer_is_staged_only_where_its_batch_is_transactional() {
+    let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
+    groups.load(0);
+    let value = OffsetValue {
+        offset: 4,
+        leader_epoch: 2,
+        metadata: Arc::from(""),
+        commit_timestamp_ms: 0,
+        expire_timestamp_ms: None,
+        topic_id: TopicId(7),
+    };
+    let key = GroupKey::Offset { group: Arc::from("g"), tp: in0() }.encode();
+    let mut header = BatchHeader::decode(&[0; BatchHeader::LENGTH]).unwrap();
+    header.producer_id = 5;
+    let records = [(0, Some(key), Some(value.encode()))];
+    groups.load_batch(0, &header, LoadedBatch::Records(&records)).unwrap();
+    groups.loaded(NOW, 0);
+    assert_eq!(fetch(&groups, "g", true), at(4));
+}
+
+#[test]
+fn an_offset_that_is_being_staged_makes_those_of_its_own_group_unstable() {
+    let mut groups = coordinator();
+    for group in ["g", "other"] {
+        groups.commit(NOW, TO, &commit_of(group, 4));
+        persist(&mut groups, 0);
+    }
+    groups.commit_txn(NOW, TO, &commit_of("g", 10), txn(5));
+    assert_eq!(fetch(&groups, "g", true), FetchedOffset::Unstable);
+    assert_eq!(fetch(&groups, "other", true), at(4));
+}
+
+#[test]
+fn an_offset_of_an_older_version_without_an_expire_time_has_none() {
+    let mut value = vec![0, 1];
+    value.extend_from_slice(&4_i64.to_be_bytes());
+    value.extend_from_slice(&[0, 0]);
+    value.extend_from_slice(&7_i64.to_be_bytes());
+    for (expires, expected) in [(-1_i64, None), (9, Some(9))] {
+        let bytes = [&value[..], &expires.to_be_bytes()].concat();
+        let decoded = OffsetValue::decode(&bytes).unwrap();
+        assert_eq!((decoded.offset, decoded.commit_timestamp_ms), (4, 7));
+        assert_eq!(decoded.expire_timestamp_ms, expected);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Node;
 use super::timers::Timer;
 use crate::clean::CleanPlan;
-use crate::partition::{AbortedTxn, Partition};
+use crate::partition::{AbortedTxn, LogConfig, Partition};
 use crate::store::Cleanable;
 use crate::types::{Offset, PartitionId};
 
@@ -50,14 +50,8 @@ impl Node {
         };
         let bound = partition.last_stable_offset();
         let found = self.store.cleanable(partition.id(), bound, old_ms)?;
-        let all = found.clean_bytes.saturating_add(found.dirty_bytes).max(1);
-        let dirty = found.dirty_bytes.saturating_mul(ONE) / all;
-        let overdue_ms = self.now.wall_ms.saturating_sub(config.max_compaction_lag_ms);
-        let overdue = config.max_compaction_lag_ms < i64::MAX
-            && found.dirty_since_ms >= 0
-            && found.dirty_since_ms < overdue_ms;
-        let wanted = dirty > u64::from(config.min_cleanable_dirty_ppm) || overdue;
-        (found.dirty_bytes > 0 && wanted).then_some((dirty, partition.id(), found))
+        let dirty = dirty_ppm(self.now.wall_ms, config, &found)?;
+        Some((dirty, partition.id(), found))
     }
 
     fn clean(&mut self, id: PartitionId, cleanable: Cleanable) {
@@ -91,5 +85,53 @@ impl Node {
 
     pub(super) fn cleaning_ended(&mut self, done: bool) {
         self.plan_cleaning(done);
+    }
+}
+
+/// The dirty part in millionths, when it is more than the topic bears or has waited too long.
+fn dirty_ppm(now_ms: i64, config: &LogConfig, found: &Cleanable) -> Option<u64> {
+    let all = found.clean_bytes.saturating_add(found.dirty_bytes).max(1);
+    let dirty = found.dirty_bytes.saturating_mul(ONE) / all;
+    let overdue_ms = now_ms.saturating_sub(config.max_compaction_lag_ms);
+    let overdue = config.max_compaction_lag_ms < i64::MAX
+        && found.dirty_since_ms >= 0
+        && found.dirty_since_ms < overdue_ms;
+    let wanted = dirty > u64::from(config.min_cleanable_dirty_ppm) || overdue;
+    (found.dirty_bytes > 0 && wanted).then_some(dirty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_cleaned_when_enough_of_it_is_dirty_or_its_oldest_dirty_record_waits_too_long() {
+        const NO_LAG: i64 = i64::MAX;
+        // Clean and dirty bytes, the oldest dirty timestamp, the longest lag; at 10000 ms and 50 %.
+        for (clean_bytes, dirty_bytes, dirty_since_ms, max_compaction_lag_ms, found) in [
+            (50, 50, 0, NO_LAG, None),
+            (49, 51, 0, NO_LAG, Some(510_000)),
+            (0, 7, -1, NO_LAG, Some(1_000_000)),
+            (0, 0, -1, NO_LAG, None),
+            (90, 10, 8_999, 1_000, Some(100_000)),
+            (90, 10, 9_000, 1_000, None),
+            (90, 10, 0, 1_000, Some(100_000)),
+            (90, 10, -1, 1_000, None),
+            (90, 10, i64::MIN, NO_LAG, None),
+            (90, 0, 0, 1_000, None),
+        ] {
+            let config = LogConfig { max_compaction_lag_ms, ..LogConfig::default() };
+            let cleanable = Cleanable {
+                start: 0,
+                holes_end: 0,
+                first_dirty: 0,
+                end: 9,
+                clean_bytes,
+                dirty_bytes,
+                dirty_since_ms,
+            };
+            let case = (clean_bytes, dirty_bytes, dirty_since_ms, max_compaction_lag_ms);
+            assert_eq!(dirty_ppm(10_000, &config, &cleanable), found, "{case:?}");
+        }
     }
 }

@@ -159,3 +159,101 @@ fn log_config(settings: &TopicSettings, config: &BrokerConfig) -> LogConfig {
         min_cleanable_dirty_ppm: settings.min_cleanable_dirty_ppm,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_the_store_reaches_it() {
+        let config = BrokerConfig {
+            verdict_durability: Durability::Os,
+            verdict_journal_bytes: 1 << 20,
+            log_index_interval_bytes: 123,
+            verdict_cache_bytes: 456,
+            verdict_checkpoint_interval_ms: 789,
+            ..BrokerConfig::default()
+        };
+        let expected = StoreConfig {
+            durability: store::Durability::Os,
+            journal_bytes: 1 << 20,
+            index_interval_bytes: 123,
+            cache_bytes: 456,
+            checkpoint_interval_ms: 789,
+            write_behind_bytes: 4 << 10,
+            sync_files_max: 32,
+            ..StoreConfig::default()
+        };
+        assert_eq!(store(&config), expected);
+        let tiny = BrokerConfig { verdict_journal_bytes: 1, ..config };
+        assert_eq!(store(&tiny).sync_files_max, 1);
+    }
+
+    #[test]
+    fn every_setting_of_transactions_reaches_their_coordinator() {
+        let config = BrokerConfig {
+            transaction_state_log_num_partitions: 3,
+            transaction_max_timeout_ms: 4,
+            transactional_id_expiration_ms: 5,
+            transaction_abort_timed_out_transaction_cleanup_interval_ms: 6,
+            transaction_remove_expired_transaction_cleanup_interval_ms: 7,
+            transaction_two_phase_commit_enable: true,
+            transaction_version: 1,
+            message_max_bytes: 8,
+            ..BrokerConfig::default()
+        };
+        let expected = TxnConfig {
+            partitions: 3,
+            max_timeout_ms: 4,
+            id_expiration_ms: 5,
+            abort_sweep_ms: 6,
+            expiry_sweep_ms: 7,
+            two_phase_commit: true,
+            transaction_version: 1,
+            max_tombstone_batch_bytes: 8,
+        };
+        assert_eq!(txn(&config), expected);
+    }
+
+    #[test]
+    fn every_setting_of_groups_reaches_their_coordinator() {
+        let config = BrokerConfig {
+            offsets_topic_num_partitions: 3,
+            offset_metadata_max_bytes: 4,
+            group_initial_rebalance_delay_ms: 5,
+            group_min_session_timeout_ms: 6,
+            group_max_session_timeout_ms: 7,
+            group_max_size: 8,
+            group_consumer_session_timeout_ms: 9,
+            group_consumer_heartbeat_interval_ms: 10,
+            group_consumer_max_size: 11,
+            group_consumer_assignment_interval_ms: 12,
+            group_consumer_regex_refresh_interval_ms: 13,
+            entropy: 14,
+            ..BrokerConfig::default()
+        };
+        let given = group(&config);
+        let numbers = (given.partitions, given.offset_metadata_units_max, given.members_max);
+        assert_eq!((numbers, given.entropy), ((3, 4, 8), 14));
+        let times = [
+            given.initial_rebalance_delay_ms,
+            given.session_timeout_min_ms,
+            given.session_timeout_max_ms,
+            given.consumer.session_timeout_ms,
+            given.consumer.heartbeat_interval_ms,
+        ];
+        assert_eq!((times, given.consumer.members_max), ([5, 6, 7, 9, 10], 11));
+        assert_eq!(given.offsets_retention_ms, config.offsets_retention_ms());
+        assert_eq!(given.consumer.assignment_interval_ms, 12);
+        assert_eq!(given.consumer.regex_refresh_interval_ms, 13);
+    }
+
+    #[test]
+    fn only_what_differs_from_the_defaults_is_told_to_topics() {
+        assert!(static_configs(&BrokerConfig::default()).is_empty());
+        let config = BrokerConfig { log_roll_hours: 1, ..BrokerConfig::default() };
+        let given = static_configs(&config);
+        assert_eq!(given.get("log.roll.ms").map(|ms| &**ms), Some("3600000"));
+        assert_eq!(given.get("log.retention.ms"), None);
+    }
+}

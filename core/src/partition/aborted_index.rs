@@ -7,8 +7,6 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use bytes::{BufMut, Bytes, BytesMut};
-
 use crate::types::{Offset, ProducerId};
 
 /// One aborted transaction.
@@ -25,41 +23,9 @@ pub struct AbortedTxn {
     pub last_stable_offset: Offset,
 }
 
-impl AbortedTxn {
-    /// Bytes of an entry in a `.txnindex` file.
-    pub const LENGTH: usize = 34;
-    // Persisted in every .txnindex file: never renumber.
-    const VERSION: i16 = 0;
-
-    /// The entry as Kafka's `.txnindex` holds it.
-    #[must_use]
-    pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(Self::LENGTH);
-        out.put_i16(Self::VERSION);
-        out.put_i64(self.producer_id);
-        out.put_i64(self.first_offset);
-        out.put_i64(self.last_offset);
-        out.put_i64(self.last_stable_offset);
-        out.freeze()
-    }
-
-    /// Reads an entry; `None` for too few bytes or a version that is not 0.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; Self::LENGTH] = bytes.get(..Self::LENGTH)?.try_into().ok()?;
-        let long = |at: usize| i64::from_be_bytes(core::array::from_fn(|i| bytes[at + i]));
-        (i16::from_be_bytes([bytes[0], bytes[1]]) == Self::VERSION).then(|| Self {
-            producer_id: long(2),
-            first_offset: long(10),
-            last_offset: long(18),
-            last_stable_offset: long(26),
-        })
-    }
-}
-
 /// The aborted transactions whose markers are in the log, ascending by marker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AbortedIndex {
+pub(super) struct AbortedIndex {
     entries: VecDeque<AbortedTxn>,
     /// Markers below this offset were handed out by `drain_below`.
     drained: Offset,
@@ -67,7 +33,8 @@ pub struct AbortedIndex {
 
 impl AbortedIndex {
     /// The entries, ascending by marker.
-    pub fn iter(&self) -> impl Iterator<Item = &AbortedTxn> {
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = &AbortedTxn> {
         self.entries.iter()
     }
 
@@ -121,8 +88,7 @@ impl AbortedIndex {
 
     /// Every transaction with its marker at or above `fetch_offset` and its first record below
     /// `upper_bound`, ascending by first offset.
-    #[must_use]
-    pub fn overlapping(&self, fetch_offset: Offset, upper_bound: Offset) -> Vec<AbortedTxn> {
+    pub(super) fn overlapping(&self, fetch_offset: Offset, upper_bound: Offset) -> Vec<AbortedTxn> {
         let from = self.entries.partition_point(|entry| entry.last_offset < fetch_offset);
         let mut found = Vec::new();
         for entry in self.entries.range(from..) {
@@ -149,21 +115,6 @@ mod tests {
         AbortedTxn { producer_id: 2, first_offset: 1, last_offset: 2, last_stable_offset: 0 };
 
     #[test]
-    fn an_entry_has_kafkas_bytes() {
-        let golden = "0000\
-            0000000000000001\
-            0000000000000000\
-            0000000000000003\
-            0000000000000004";
-        let hex: std::string::String =
-            P.encode().iter().map(|byte| std::format!("{byte:02x}")).collect();
-        assert_eq!(hex, golden);
-        assert_eq!(AbortedTxn::decode(&P.encode()), Some(P));
-        assert_eq!(AbortedTxn::decode(&P.encode()[..33]), None);
-        assert_eq!(AbortedTxn::decode(&[1; 34]), None);
-    }
-
-    #[test]
     fn the_list_is_ascending_by_first_offset_though_markers_came_the_other_way() {
         let mut index = AbortedIndex::default();
         index.push(Q);
@@ -183,5 +134,27 @@ mod tests {
         assert_eq!(index.drain_below(3), [Q]);
         assert_eq!(index.drain_below(4), [P]);
         assert_eq!(index.drain_below(9), []);
+    }
+
+    #[test]
+    fn an_entry_whose_marker_is_right_behind_what_was_cleaned_stays() {
+        let mut index = AbortedIndex::default();
+        index.push(Q);
+        index.push(P);
+        index.replace_below(P.last_offset, Vec::new());
+        assert_eq!(index.overlapping(0, 4), [P]);
+        index.replace_below(P.last_offset + 1, Vec::new());
+        assert_eq!(index.overlapping(0, 4), []);
+    }
+
+    #[test]
+    fn what_ended_below_the_logs_start_is_forgotten_and_nothing_else() {
+        let mut index = AbortedIndex::default();
+        index.push(Q);
+        index.push(P);
+        index.forget_below(Q.last_offset);
+        assert_eq!(index.overlapping(0, 4), [P, Q], "a marker at the start is there still");
+        index.forget_below(P.last_offset);
+        assert_eq!(index.overlapping(0, 4), [P]);
     }
 }

@@ -4,7 +4,7 @@
 use super::error::AppendError;
 use super::producers::ProducerEntry;
 use super::undo::{ProducerUndo, TxnChange, Undo};
-use super::verification::{Guard, Verification, VerificationState};
+use super::verification::{Guard, Verification};
 use super::{AbortedTxn, Partition, TimestampType, markers, records};
 use crate::batch::{BatchHeader, CheckedBatch, StoredBatch, control_batch, recompressed};
 use crate::mark;
@@ -166,12 +166,6 @@ impl Partition {
             base_sequence,
             supports_epoch_bump,
         )))
-    }
-
-    /// The verification under way for a producer.
-    #[must_use]
-    pub fn verification(&self, producer_id: ProducerId) -> Option<&VerificationState> {
-        self.verifications.get(producer_id)
     }
 
     /// The batch in the codec that the topic wants; its size is judged again, as in Kafka.

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::types::{Offset, ProducerEpoch, ProducerId};
+use crate::types::{ProducerEpoch, ProducerId};
 
 /// What is wrong with one record of a refused batch (`record_errors`, Produce v8 and newer).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -102,16 +102,4 @@ pub enum AppendError {
 
 const fn reason(timestamp: bool) -> &'static str {
     if timestamp { "invalid timestamp" } else { "record errors" }
-}
-
-/// An offset that the log does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("offset {offset} is not in [{log_start}, {log_end}]")]
-pub struct OffsetOutOfRange {
-    /// What was asked for.
-    pub offset: Offset,
-    /// First offset of the log.
-    pub log_start: Offset,
-    /// Offset of the next record.
-    pub log_end: Offset,
 }

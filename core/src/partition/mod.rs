@@ -28,19 +28,20 @@ mod verification;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
+use self::aborted_index::AbortedIndex;
 use self::leader_epochs::LeaderEpochs;
 use self::lso::Transactions;
 use self::undo::Undo;
 use self::verification::Verifications;
 use crate::types::{Isolation, Offset, PartitionId, ProducerId, TopicPartition};
 
-pub use self::aborted_index::{AbortedIndex, AbortedTxn};
+pub use self::aborted_index::AbortedTxn;
 pub use self::append::{Appended, NewBatch, Origin};
 pub use self::config::{LogConfig, TimestampType};
 pub use self::describe::ProducerDescription;
-pub use self::error::{AppendError, OffsetOutOfRange, RecordError};
+pub use self::error::{AppendError, RecordError};
 pub use self::producers::{BatchMeta, ProducerEntry, REMEMBERED_BATCHES_MAX, Window};
-pub use self::verification::{Guard, Verification, VerificationState};
+pub use self::verification::{Guard, Verification};
 
 /// One partition, led by this node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -170,25 +171,11 @@ impl Partition {
 
     /// The offset that a reader's answer ends before (spec 8.3).
     #[must_use]
-    pub fn fetch_bound(&self, isolation: Isolation, replica: bool) -> Offset {
+    pub fn fetch_bound(&self, isolation: Isolation) -> Offset {
         match isolation {
-            _ if replica => self.log_end,
             Isolation::ReadUncommitted => self.high_watermark,
             Isolation::ReadCommitted => self.last_stable_offset(),
         }
-    }
-
-    /// Whether a fetch may begin at this offset; at the log's end it may.
-    ///
-    /// # Errors
-    ///
-    /// [`OffsetOutOfRange`] when not.
-    pub const fn check_fetch_offset(&self, offset: Offset) -> Result<(), OffsetOutOfRange> {
-        let (log_start, log_end) = (self.log_start, self.log_end);
-        if offset < log_start || offset > log_end {
-            return Err(OffsetOutOfRange { offset, log_start, log_end });
-        }
-        Ok(())
     }
 
     /// The aborted transactions that an answer from `fetch_offset` up to `upper_bound` must name
@@ -196,12 +183,6 @@ impl Partition {
     #[must_use]
     pub fn aborted_in(&self, fetch_offset: Offset, upper_bound: Offset) -> Vec<AbortedTxn> {
         self.aborted.overlapping(fetch_offset, upper_bound)
-    }
-
-    /// All aborted transactions whose markers are in the log.
-    #[must_use]
-    pub const fn aborted_index(&self) -> &AbortedIndex {
-        &self.aborted
     }
 
     /// Aborted transactions whose markers became durable since the last call, ascending by
@@ -215,18 +196,6 @@ impl Partition {
     #[must_use]
     pub fn epoch_end(&self, leader_epoch: i32) -> (i32, Offset) {
         self.leader_epochs.end_of(leader_epoch, self.log_end)
-    }
-
-    /// What is remembered of one producer.
-    #[must_use]
-    pub fn producer(&self, producer_id: ProducerId) -> Option<&ProducerEntry> {
-        self.producers.get(&producer_id)
-    }
-
-    /// First offset of the oldest open transaction.
-    #[must_use]
-    pub fn oldest_open_transaction(&self) -> Option<Offset> {
-        self.transactions.oldest_open()
     }
 }
 

@@ -25,17 +25,17 @@ pub enum Verification {
 
 /// A verification under way (`VerificationStateEntry`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VerificationState {
+pub(super) struct VerificationState {
     /// What the append must show.
-    pub guard: Guard,
+    pub(super) guard: Guard,
     /// When it began, in ms.
-    pub created_ms: i64,
+    pub(super) created_ms: i64,
     /// The lowest base sequence of the requests that wait for it.
-    pub lowest_sequence: i32,
+    pub(super) lowest_sequence: i32,
     /// The epoch of those requests.
-    pub producer_epoch: ProducerEpoch,
+    pub(super) producer_epoch: ProducerEpoch,
     /// Whether all of them came from transaction version 2 clients.
-    pub supports_epoch_bump: bool,
+    pub(super) supports_epoch_bump: bool,
 }
 
 /// The verifications under way, one per producer.

@@ -108,3 +108,77 @@ fn varint(bytes: &mut &[u8]) -> Option<i64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{batch_at, seal};
+
+    /// A good batch with other bytes at a place, and a CRC that agrees with them.
+    fn changed(at: usize, with: &[u8]) -> Bytes {
+        let mut bytes = batch_at(5, 2, b"v", 1).parts[0].to_vec();
+        bytes[at..at + with.len()].copy_from_slice(with);
+        let crc = crc32c::crc32c(&bytes[BatchHeader::CRC_START..]);
+        bytes[BatchHeader::CRC_START - 4..BatchHeader::CRC_START]
+            .copy_from_slice(&crc.to_be_bytes());
+        bytes.into()
+    }
+
+    #[test]
+    fn a_batch_whose_numbers_cannot_be_is_damaged_though_its_crc_is_right() {
+        assert!(Block::split_from(&mut changed(0, &[])).is_ok());
+        for (what, at, with) in [
+            ("base offset below 0", 0, &(-1_i64).to_be_bytes()[..]),
+            ("no room for its records", 0, &(i64::MAX - 5).to_be_bytes()),
+            ("shorter than a header", 8, &10_i32.to_be_bytes()),
+            ("another format", 16, &[1]),
+            ("records below the base offset", 23, &(-1_i32).to_be_bytes()),
+        ] {
+            let mut bytes = changed(at, with);
+            assert_eq!(Block::split_from(&mut bytes), Err(Unreadable::Damaged), "{what}");
+        }
+        let whole = changed(0, &[]);
+        let size = Some(whole.len());
+        let mut cut = whole.slice(..whole.len() - 1);
+        assert_eq!(Block::split_from(&mut cut), Err(Unreadable::Short(size)));
+    }
+
+    #[test]
+    fn a_control_record_is_a_marker_only_with_all_of_its_key_and_value() {
+        let record = |key: &[u8], value: &[u8]| {
+            let mut record = alloc::vec![0, 0, 0, 2 * key.len() as u8];
+            record.extend(key);
+            record.push(2 * value.len() as u8);
+            record.extend(value);
+            record.push(0);
+            record.insert(0, 2 * record.len() as u8);
+            seal(9, 1, 0x30, 1, &record).marker()
+        };
+        let (commit, value) = ([0, 0, 0, 1], [0, 0, 0, 0, 0, 7]);
+        assert_eq!(record(&commit, &value), Some((Decision::Commit, 7)));
+        assert_eq!(record(&[0, 0, 0, 0], &value), Some((Decision::Abort, 7)));
+        assert_eq!(record(&[0, 0, 0, 2], &value), None, "another kind of control record");
+        assert_eq!(record(&[0, 0, 0], &value), None);
+        assert_eq!(record(&commit, &value[..5]), None);
+        assert_eq!(record(&commit, &[0, 0, 0, 0, 0, 7, 0, 0]), Some((Decision::Commit, 7)));
+    }
+
+    #[test]
+    fn varints_are_zigzag_of_up_to_ten_bytes() {
+        let read = |mut bytes: &[u8]| varint(&mut bytes);
+        for (bytes, value) in [
+            (&[0][..], Some(0)),
+            (&[1], Some(-1)),
+            (&[2], Some(1)),
+            (&[3], Some(-2)),
+            (&[0xd8, 0x04], Some(300)),
+            (&[0xd7, 0x04], Some(-300)),
+            (&[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], Some(i64::MAX)),
+            (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1], Some(i64::MIN)),
+            (&[0x80], None),
+            (&[0x80; 11], None),
+        ] {
+            assert_eq!(read(bytes), value, "{bytes:?}");
+        }
+    }
+}

@@ -331,6 +331,37 @@ mod tests {
     }
 
     #[test]
+    fn a_log_without_a_snapshot_has_none_and_an_empty_segment_has_no_times() {
+        let mut image = image();
+        image.logs[0].snapshot = None;
+        image.logs[0].segments = alloc::vec![SegmentImage::empty(9)];
+        let segment = Image::decode(&image.encode()).map(|image| image.logs[0].segments[0]);
+        assert_eq!(Image::decode(&image.encode()), Some(image));
+        let segment = segment.expect("our own");
+        assert_eq!((segment.max_timestamp, segment.max_timestamp_offset), (-1, -1));
+        assert_eq!((segment.base, segment.size, segment.first_timestamp), (9, 0, -1));
+    }
+
+    #[test]
+    fn a_file_of_version_1_knows_nothing_of_cleaning() {
+        let bytes = image().encode();
+        // Behind the header the file is the same but for the last 9 bytes of the segment and the
+        // last 16 of its log.
+        let removed = 4 + 16 + 2 + "gone-0".len();
+        let log_end = bytes.len() - removed;
+        let body = [&bytes[HEADER_BYTES..log_end - 25], &bytes[log_end..]].concat();
+        let mut old = bytes[..HEADER_BYTES - 4].to_vec();
+        old[5] = 1;
+        old.extend(crc32c::crc32c(&body).to_be_bytes());
+        old.extend(body);
+        let mut expected = image();
+        let log = &mut expected.logs[0];
+        (log.clean_end, log.cleaned_to) = (0, 0);
+        (log.segments[0].first_timestamp, log.segments[0].cleaned) = (-1, false);
+        assert_eq!(Image::decode(&old), Some(expected));
+    }
+
+    #[test]
     fn it_comes_back_and_damage_anywhere_is_seen() {
         let bytes = image().encode();
         assert_eq!(Image::decode(&bytes), Some(image()));

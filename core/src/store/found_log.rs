@@ -171,4 +171,33 @@ mod tests {
             [(0, 3), (2, 8), (3, 15)]
         );
     }
+
+    #[test]
+    fn a_hole_is_one_that_a_cleaning_left_and_nothing_can_fill() {
+        const NONE: Option<(Offset, Offset)> = None;
+        // Known, cleaned to, the journal's, next batch, where it should be; of a batch, of an
+        // empty segment.
+        for (known, cleaned_to, journal, base, expected, batch, empty) in [
+            (false, 0, NONE, 5, 5, true, true),
+            (true, 0, NONE, 5, 5, true, true),
+            (true, 0, NONE, 6, 5, true, true),
+            (true, 9, NONE, 4, 5, false, false),
+            (false, 9, NONE, 4, 5, false, false),
+            (false, 0, NONE, 6, 5, false, false),
+            (false, 9, NONE, 6, 5, true, true),
+            (false, 9, NONE, 8, 5, true, true),
+            (false, 9, NONE, 9, 5, false, true),
+            (false, 9, NONE, 10, 5, false, false),
+            (false, 9, Some((5, 8)), 8, 5, false, false),
+            (false, 9, Some((5, 7)), 8, 5, true, true),
+            (false, 9, Some((6, 8)), 8, 5, true, true),
+            (false, 9, Some((0, 20)), 8, 5, false, false),
+            (true, 9, Some((0, 20)), 8, 5, true, true),
+        ] {
+            let holes = Holes { known, cleaned_to, journal };
+            let case = (holes, base, expected);
+            assert_eq!(holes.admit(base, expected), batch, "{case:?}");
+            assert_eq!(holes.admit_empty(base, expected), empty, "{case:?}");
+        }
+    }
 }

@@ -326,6 +326,26 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_the_last_frame_is_torn_unless_it_is_zeros() {
+        let frame = written(place(1, 1, 0), &start(3));
+        let next = written(place(1, 2, 1), &start(4));
+        let damaged = [&next[..40], &[1]].concat();
+        for (rest, torn) in [
+            (&[][..], false),
+            (&[0; 200], false),
+            (&next[..1], true),
+            (&next[..next.len() - 1], true),
+            (&damaged, true),
+        ] {
+            let mut scan = Scan::default();
+            scan.push([&frame, rest].concat().into());
+            assert!(matches!(scan.next(), Scanned::Frame(_)));
+            assert!(!matches!(scan.next(), Scanned::Frame(_)));
+            assert_eq!(scan.is_torn(), torn, "{} bytes", rest.len());
+        }
+    }
+
+    #[test]
     fn the_bytes_of_a_frame_stay_as_they_are() {
         let entries = [
             Entry::Create { id: ID, topic: TopicName::from("t"), segment_bytes: 1024 },

@@ -281,3 +281,111 @@ impl Log {
         self.segments.last_mut().expect("a log always has a segment to append to")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::batch_at;
+    use crate::types::TopicId;
+
+    /// Segments of one batch of two records each, written, with these timestamps in ms.
+    fn log_of(timestamps_ms: &[i64]) -> Log {
+        let id = PartitionId { topic_id: TopicId(1), partition: 0 };
+        let mut log = Log::new(id, TopicPartition::new("t", 0), 1);
+        for ms in timestamps_ms {
+            log.append(batch_at(log.log_end, 2, b"", *ms), 100);
+        }
+        (log.unwritten, log.unwritten_bytes) = (0, 0);
+        log
+    }
+
+    fn bases(segments: &[Segment]) -> Vec<Offset> {
+        segments.iter().map(|segment| segment.base).collect()
+    }
+
+    #[test]
+    fn segments_go_that_lie_wholly_below_the_start() {
+        for (start, gone, left) in [
+            (0, &[][..], &[0, 2, 4][..]),
+            (1, &[], &[0, 2, 4]),
+            (2, &[0], &[2, 4]),
+            (3, &[0], &[2, 4]),
+            (6, &[0, 2, 4], &[6]),
+            (9, &[0, 2, 4], &[6]),
+        ] {
+            let mut log = log_of(&[1, 2, 3]);
+            let below = log.move_start(start);
+            assert_eq!((bases(&below), log.log_start), (gone.to_vec(), start.min(6)));
+            assert_eq!(bases(&log.segments), left);
+            assert!(log.move_start(start).is_empty());
+            assert_eq!(bases(&log.segments), left, "an empty segment is not closed");
+        }
+    }
+
+    #[test]
+    fn what_is_not_written_yet_and_what_a_cleaning_replaces_stays() {
+        let mut log = log_of(&[1, 2, 3]);
+        log.unwritten = 2;
+        assert_eq!(bases(&log.move_start(6)), [0]);
+        for (start, gone) in [(2, &[0][..]), (4, &[]), (6, &[])] {
+            let mut log = log_of(&[1, 2, 3]);
+            log.segments[1].cleaned = true;
+            assert_eq!(bases(&log.move_start(start)), gone, "{start}");
+        }
+    }
+
+    #[test]
+    fn a_segment_is_closed_when_that_is_wanted_and_something_is_in_it() {
+        let mut log = log_of(&[]);
+        log.segment_bytes = 1 << 20;
+        log.roll_next = true;
+        let next = |log: &mut Log| log.append(batch_at(log.log_end, 2, b"", 1), 100);
+        assert!(!next(&mut log), "it was empty");
+        assert!(next(&mut log));
+        assert!(!next(&mut log), "once");
+        assert_eq!(bases(&log.segments), [0, 2]);
+    }
+
+    #[test]
+    fn retention_names_the_end_of_the_last_segment_that_goes() {
+        let size = log_of(&[1]).segments[0].size.cast_signed();
+        // Now, how long, how many bytes, the high watermark; where the log may begin.
+        for (now_ms, retention_ms, retention_bytes, high_watermark, start) in [
+            (9_000, -1, -1, 6, None),
+            (1_500, 500, -1, 6, None),
+            (1_501, 500, -1, 6, Some(2)),
+            (2_501, 500, -1, 6, Some(4)),
+            (9_000, 500, -1, 6, Some(6)),
+            (9_000, 500, -1, 3, Some(2)),
+            (9_000, 0, -1, 0, None),
+            (0, -1, 3 * size, 6, None),
+            (0, -1, 2 * size + 1, 6, None),
+            (0, -1, 2 * size, 6, Some(2)),
+            (0, -1, 2 * size - 1, 6, Some(2)),
+            (0, -1, size, 6, Some(4)),
+            (0, -1, 0, 6, Some(6)),
+            (1_501, 500, size, 6, Some(4)),
+        ] {
+            let mut log = log_of(&[1_000, 2_000, 3_000]);
+            let found = log.retained_from(now_ms, retention_ms, retention_bytes, high_watermark);
+            let case = (now_ms, retention_ms, retention_bytes, high_watermark);
+            assert_eq!(found, start, "{case:?}");
+            assert_eq!(log.roll_next, start == Some(6), "{case:?}");
+        }
+    }
+
+    #[test]
+    fn retention_leaves_what_has_no_timestamp_and_takes_what_a_deletion_left_over() {
+        let mut log = log_of(&[-1, 2_000]);
+        assert_eq!(log.retained_from(i64::MAX, 0, -1, 4), None);
+        assert_eq!(log_of(&[]).retained_from(i64::MAX, 0, 0, 0), None, "there is nothing");
+        log.log_start = 2;
+        assert_eq!(log.retained_from(0, -1, -1, 4), Some(2));
+        log.log_start = 3;
+        assert_eq!(log.retained_from(0, -1, -1, 4), Some(3));
+        let mut log = log_of(&[1_000, 2_000]);
+        log.log_start = 1;
+        assert_eq!(log.retained_from(i64::MAX, -1, -1, 4), None, "it has records still");
+        assert_eq!(log.retained_from(1_001, 0, -1, 4), Some(2));
+    }
+}

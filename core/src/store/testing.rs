@@ -47,7 +47,13 @@ pub(super) fn marker(base_offset: Offset, commit: bool, coordinator_epoch: i32) 
     seal(base_offset, 1, Attributes::TRANSACTIONAL | Attributes::CONTROL, 1_000, &body)
 }
 
-fn seal(base_offset: Offset, records: i32, attributes: i16, ms: i64, body: &[u8]) -> Block {
+pub(super) fn seal(
+    base_offset: Offset,
+    records: i32,
+    attributes: i16,
+    ms: i64,
+    body: &[u8],
+) -> Block {
     let mut header = BatchHeader {
         base_offset,
         batch_length: i32::try_from(BatchHeader::LENGTH - 12 + body.len()).unwrap(),

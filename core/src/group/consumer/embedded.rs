@@ -115,3 +115,54 @@ fn nullable_blob<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, Record
 fn put_length(out: &mut BytesMut, length: usize) {
     out.put_i32(i32::try_from(length).expect("there are not that many topics or partitions"));
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    /// The topic "t" wanted, partition 5 of it owned.
+    fn subscription(version: i16, behind: &[u8]) -> Vec<u8> {
+        let mut bytes = version.to_be_bytes().to_vec();
+        bytes.extend([0, 0, 0, 1, 0, 1, b't', 0xff, 0xff, 0xff, 0xff]);
+        if version >= 1 {
+            bytes.extend([0, 0, 0, 1, 0, 1, b't', 0, 0, 0, 1, 0, 0, 0, 5]);
+        }
+        bytes.extend(behind);
+        bytes
+    }
+
+    #[test]
+    fn every_version_of_a_subscription_is_read_as_far_as_it_is_known() {
+        let (topic, owned) = (TopicName::from("t"), vec![(TopicName::from("t"), vec![5])]);
+        let generation = [0, 0, 0, 9];
+        let with_rack = |rack: &[u8]| [&generation[..], rack].concat();
+        for (version, behind, owned, rack) in [
+            (0, vec![], vec![], None),
+            (1, vec![], owned.clone(), None),
+            (2, generation.to_vec(), owned.clone(), None),
+            (3, with_rack(&[0, 1, b'r']), owned.clone(), Some(Arc::from("r"))),
+            (3, with_rack(&[0, 0]), owned.clone(), None),
+            (3, with_rack(&[0xff, 0xff]), owned.clone(), None),
+            (4, with_rack(&[0, 1, b'r', 1, 2, 3]), owned, Some(Arc::from("r"))),
+        ] {
+            let read = Subscription::decode(&subscription(version, &behind));
+            assert_eq!(read, Ok(Subscription { topics: vec![topic.clone()], owned, rack }));
+        }
+        assert!(Subscription::decode(&subscription(2, &[])).is_err(), "it ends too soon");
+        assert!(Subscription::decode(&[0xff, 0xff, 0, 0, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn what_a_custom_assignor_adds_to_an_assignment_is_seen() {
+        let partitions = vec![(TopicName::from("t"), vec![1, 2])];
+        let ours = Assignment::encode(&partitions, &subscription(1, &[]));
+        let read = |bytes: &[u8]| Assignment::decode(bytes).map(|one| one.has_user_data);
+        assert_eq!(Assignment::decode(&ours).map(|one| one.partitions), Ok(partitions));
+        assert_eq!(read(&ours), Ok(false));
+        let without = &ours[..ours.len() - 4];
+        assert_eq!(read(&[without, &[0, 0, 0, 0]].concat()), Ok(false), "no byte of it");
+        assert_eq!(read(&[without, &[0, 0, 0, 1, 7]].concat()), Ok(true));
+    }
+}

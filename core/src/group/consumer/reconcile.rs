@@ -118,3 +118,82 @@ fn moved(
 ) -> Holding {
     Holding { epoch, previous_epoch: before.epoch, state, assigned, revoking }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    const A: TopicId = TopicId(1);
+    const B: TopicId = TopicId(2);
+
+    fn partitions(all: &[(TopicId, &[i32])]) -> Partitions {
+        all.iter().map(|(topic, one)| (*topic, one.iter().copied().collect())).collect()
+    }
+
+    /// These partitions, since epoch 5.
+    fn since_5(all: &[(TopicId, &[i32])]) -> Epochs {
+        let since = |one: &&[i32]| one.iter().map(|at| (*at, 5)).collect();
+        all.iter().map(|(topic, one)| (*topic, since(one))).collect()
+    }
+
+    fn stable(epoch: i32, assigned: &[(TopicId, &[i32])]) -> Holding {
+        Holding { epoch, previous_epoch: 5, assigned: since_5(assigned), ..Holding::default() }
+    }
+
+    /// A step of epoch 7 towards partition 0 of both topics, which nobody else has.
+    fn step(
+        member: &Holding,
+        subscribed: &[TopicId],
+        subscription_changed: bool,
+        owned: Owned<'_>,
+    ) -> Result<Holding, GroupError> {
+        let target = partitions(&[(A, &[0]), (B, &[0])]);
+        let subscribed = subscribed.iter().copied().collect();
+        let step = Step {
+            target_epoch: 7,
+            target: &target,
+            subscribed: &subscribed,
+            subscription_changed,
+            owned,
+            is_held: &|_, _| false,
+        };
+        step.next(member)
+    }
+
+    #[test]
+    fn a_member_in_the_targets_epoch_has_what_that_gave_it() {
+        let member = stable(7, &[(A, &[0])]);
+        assert_eq!(step(&member, &[A, B], false, None), Ok(member.clone()));
+        assert_eq!(step(&member, &[A, B], true, None), Ok(member), "it gave nothing up");
+    }
+
+    #[test]
+    fn a_topic_that_a_member_gives_up_is_taken_from_it_at_once_and_once_only() {
+        let member = stable(7, &[(A, &[0]), (B, &[0])]);
+        assert_eq!(step(&member, &[A], false, None), Ok(member.clone()), "it said nothing new");
+        let has_it_still = step(&member, &[A], true, None).unwrap();
+        assert_eq!(has_it_still.state, MemberState::Unrevoked);
+        assert_eq!(has_it_still.assigned, since_5(&[(A, &[0])]));
+        assert_eq!(has_it_still.revoking, since_5(&[(B, &[0])]));
+        let owned = [(A, vec![0])];
+        let has_let_go = step(&member, &[A], true, Some(&owned)).unwrap();
+        assert_eq!(has_let_go.state, MemberState::Stable);
+        assert_eq!(has_let_go.assigned, since_5(&[(A, &[0])]));
+        assert!(has_let_go.revoking.is_empty());
+    }
+
+    #[test]
+    fn a_member_in_a_state_of_a_later_release_begins_anew_with_nothing_or_is_fenced() {
+        let member = Holding { state: MemberState::Unknown, ..stable(6, &[]) };
+        let anew = step(&member, &[A, B], false, Some(&[])).unwrap();
+        assert_eq!((anew.state, anew.epoch), (MemberState::Stable, 7));
+        assert_eq!(anew.assigned.len(), 2);
+        let owned = [(A, vec![0])];
+        for owned in [None, Some(&owned[..])] {
+            let fenced = step(&member, &[A, B], false, owned);
+            assert_eq!(fenced, Err(GroupError::FencedMemberEpoch));
+        }
+    }
+}

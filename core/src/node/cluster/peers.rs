@@ -332,3 +332,53 @@ fn by_topic(partitions: &[TopicPartition]) -> Vec<(KafkaString, Vec<i32>)> {
     }
     topics.into_iter().map(|(name, partitions)| (name.to_kafka(), partitions)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::TopicName;
+
+    #[test]
+    fn a_marker_for_another_member_says_of_which_version_its_transaction_is_if_that_can_be_said() {
+        let marker = Marker {
+            producer_id: 7,
+            producer_epoch: 3,
+            decision: Decision::Commit,
+            coordinator_epoch: 5,
+            transaction_version: 2,
+        };
+        let abort = Marker { decision: Decision::Abort, ..marker };
+        let owed = [marker, abort].map(|marker| Owed {
+            token: MarkerToken(1),
+            to: TopicPartition::new("t", 4),
+            marker,
+        });
+        for (version, transaction_version) in [(MARKERS, 2), (MARKERS_OF_OLD, 0)] {
+            let request = markers_request(&owed, version);
+            for (one, commits) in request.markers.iter().zip([true, false]) {
+                assert_eq!((one.producer_id, one.producer_epoch), (7, 3));
+                assert_eq!((one.coordinator_epoch, one.transaction_result), (5, commits));
+                assert_eq!(one.transaction_version, transaction_version);
+                assert_eq!(one.topics[0].partition_indexes, [4]);
+            }
+            assert_eq!(request.markers.len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_question_that_adds_nothing_only_verifies() {
+        for add in [false, true] {
+            let asked = transaction(Question {
+                verify: VerifyId(1),
+                transactional_id: TopicName::from("x").to_kafka(),
+                producer_id: 7,
+                producer_epoch: 3,
+                partitions: ["t", "u"].map(|topic| TopicPartition::new(topic, 1)).to_vec(),
+                add,
+            });
+            assert_eq!(asked.verify_only, !add);
+            assert_eq!((asked.producer_id, asked.producer_epoch), (7, 3));
+            assert_eq!(asked.topics.len(), 2);
+        }
+    }
+}

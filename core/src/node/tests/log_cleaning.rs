@@ -91,6 +91,31 @@ fn of_every_key_the_last_committed_value_is_there_however_a_log_was_cleaned() {
     }
 }
 
+/// Once the abort's marker is gone nothing would end it for a reader that the list names it to.
+#[test]
+fn what_a_producer_committed_behind_an_abort_is_read_when_the_aborts_marker_was_cleaned_away() {
+    let mut bench = Bench::open_with(tidy);
+    bench.topic_with("t", 1, &COMPACT);
+    let mut p = bench.init("p").unwrap();
+    for decision in [ABORT, COMMIT] {
+        bench.write_as(TV2, "p", "t-0", p, 0, 2).unwrap();
+        p = bench.end(5, "p", p, decision).unwrap();
+    }
+    let committed = bench.contents(COMMITTED, "t-0");
+    assert!(!committed.is_empty());
+    let id = bench.partition("t-0");
+    let aborted = |bench: &Bench| bench.node.partitions.get(&id).unwrap().aborted_in(0, 1 << 40);
+    assert_eq!(aborted(&bench).len(), 1);
+    for round in 0..4 {
+        bench.fill("t-0", "b", 20 * round..20 * (round + 1));
+        bench.pass_ms(20_000);
+    }
+    assert_eq!(aborted(&bench), [], "its marker is gone");
+    let seen = bench.contents(COMMITTED, "t-0");
+    let left: Vec<_> = committed.iter().filter(|one| seen.contains(one)).collect();
+    assert!(!left.is_empty(), "{seen:?}");
+}
+
 #[test]
 fn nothing_at_or_above_the_last_stable_offset_is_cleaned() {
     let mut bench = Bench::open_with(tidy);

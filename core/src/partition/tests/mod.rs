@@ -134,7 +134,7 @@ impl Log {
             tail: tail
                 .map(|batch| BatchSummary { header: *batch.header(), marker: parse_marker(batch) })
                 .collect(),
-            aborted: self.partition.aborted_index().iter().copied().collect(),
+            aborted: self.partition.aborted.iter().copied().collect(),
             leader_epochs: Vec::new(),
         };
         let config = self.partition.config().clone();

@@ -105,8 +105,8 @@ fn p06_a_write_after_the_abort_cannot_open_a_transaction() {
         log.persist();
         let late = log.append(txn(P, 0, 0, 3), Some(guard));
         assert!(late.is_err());
-        assert_eq!(log.lso(), log.partition.high_watermark());
-        assert_eq!(log.partition.oldest_open_transaction(), None);
+        log.persist();
+        assert_eq!(log.lso(), log.partition.log_end(), "nothing is open");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_version_2_marker_keeps_the_verification_of_the_next_transaction() {
     };
     log.mark(&marker(P, 1, Decision::Commit, 2)).expect("taken");
     assert!(log.append(txn(P, 1, 0, 1), Some(guard)).is_ok());
-    assert_eq!(log.partition.verification(P), None);
+    assert_eq!(log.partition.verifications.get(P), None);
     assert_eq!(
         log.partition.begin_verification(NOW_MS, P, 1, 1, true),
         Ok(Verification::NotNeeded)
@@ -145,7 +145,7 @@ fn p06_a_marker_ends_a_verification_that_an_older_client_joined_at_a_higher_epoc
         let begun = log.partition.begin_verification(NOW_MS, P, epoch, 0, supports_epoch_bump);
         assert!(matches!(begun, Ok(Verification::Needed(_))));
     }
-    let guard = log.partition.verification(P).map(|state| state.guard);
+    let guard = log.partition.verifications.get(P).map(|state| state.guard);
     log.mark(&marker(P, 6, Decision::Abort, 2)).expect("taken");
     let error = log.append(txn(P, 6, 0, 1), guard).expect_err("the transaction is over");
     assert_eq!(ErrorCode::from(&error), ErrorCode::InvalidTxnState);
@@ -163,7 +163,7 @@ fn a_classic_owner_that_joins_a_verification_loses_it_to_its_own_abort() {
         log.mark(&marker(P, 4, Decision::Abort, 0)).expect("taken");
         log.persist();
         assert!(log.append(txn(P, 4, 0, 1), Some(guard)).is_err(), "epoch {before} before");
-        assert_eq!(log.partition.oldest_open_transaction(), None);
+        assert_eq!(log.lso(), log.partition.log_end(), "nothing is open");
     }
 }
 
@@ -173,7 +173,7 @@ fn a_joined_verification_keeps_its_guard_and_takes_the_lowest_sequence() {
     log.plain(1);
     let mut begin = |epoch, sequence| {
         let begun = log.partition.begin_verification(NOW_MS, P, epoch, sequence, false);
-        (begun, log.partition.verification(P).map(|state| state.lowest_sequence))
+        (begun, log.partition.verifications.get(P).map(|state| state.lowest_sequence))
     };
     let (first, lowest) = begin(0, 4);
     assert_eq!(lowest, Some(4));
@@ -267,7 +267,7 @@ fn p12_stable_ends_below_the_first_open_record_until_the_marker_is_durable() {
     log.plain(1);
     assert_eq!(log.lso(), 0, "nothing is durable yet");
     log.persist();
-    let bound = |log: &Log, isolation| log.partition.fetch_bound(isolation, false);
+    let bound = |log: &Log, isolation| log.partition.fetch_bound(isolation);
     assert_eq!(bound(&log, Isolation::ReadCommitted), 1);
     assert_eq!(bound(&log, Isolation::ReadUncommitted), 4);
     assert_eq!(log.aborted(0), []);
@@ -407,9 +407,14 @@ fn sizes_keys_and_times_are_judged_by_the_topics_settings() {
     let timeless = BatchBuilder::new(-1).record(None, None, &[]).build();
     let strict = || LogConfig { timestamp_before_max_ms: 100, ..usual() };
     let append_time = || LogConfig { timestamp_type: TimestampType::LogAppendTime, ..usual() };
+    let size = i32::try_from(plain.size()).expect("a small batch");
+    let message = |max_message_bytes| LogConfig { max_message_bytes, ..usual() };
+    let segment = |bytes: i32| LogConfig { segment_bytes: bytes.cast_unsigned(), ..usual() };
     for (config, batch, code) in [
-        (LogConfig { max_message_bytes: 60, ..usual() }, &plain, ErrorCode::MessageTooLarge),
-        (LogConfig { segment_bytes: 60, ..usual() }, &plain, ErrorCode::RecordListTooLarge),
+        (message(size), &plain, ErrorCode::None),
+        (message(size - 1), &plain, ErrorCode::MessageTooLarge),
+        (segment(size), &plain, ErrorCode::None),
+        (segment(size - 1), &plain, ErrorCode::RecordListTooLarge),
         (LogConfig { compacted: true, ..usual() }, &plain, ErrorCode::None),
         (LogConfig { compacted: true, ..usual() }, &keyless, ErrorCode::InvalidRecord),
         (strict(), &early, ErrorCode::InvalidTimestamp),
@@ -418,6 +423,32 @@ fn sizes_keys_and_times_are_judged_by_the_topics_settings() {
         (append_time(), &late, ErrorCode::None),
     ] {
         assert_eq!(judge(config.clone(), batch), code, "{config:?}");
+    }
+}
+
+#[test]
+fn an_answer_names_the_append_time_only_where_the_topic_has_the_brokers() {
+    for (timestamp_type, expected) in
+        [(TimestampType::CreateTime, -1), (TimestampType::LogAppendTime, NOW_MS)]
+    {
+        let mut log = Log::with(LogConfig { timestamp_type, ..LogConfig::default() });
+        let Ok(Appended::New(new)) = log.append(data(P, 0, 0, 2), None) else { panic!("taken") };
+        assert_eq!(new.log_append_time_ms, expected);
+        assert_eq!(new.batch.header().timestamp_type(), timestamp_type);
+    }
+}
+
+#[test]
+fn a_batch_is_kept_in_the_codec_of_its_topic_or_in_the_producers_where_that_has_none() {
+    use crate::batch::Compression::{Gzip, Lz4, None as Plain};
+    let sent = batch(data(P, 0, 0, 2), NOW_MS);
+    for (wanted, kept) in
+        [(None, Plain), (Some(Plain), Plain), (Some(Gzip), Gzip), (Some(Lz4), Lz4)]
+    {
+        let mut log = Log::with(LogConfig { compression: wanted, ..LogConfig::default() });
+        let taken = log.partition.append(NOW_MS, &sent, Origin::Client, None);
+        let Ok(Appended::New(new)) = taken else { panic!("taken") };
+        assert_eq!(new.batch.header().compression(), Some(kept));
     }
 }
 
@@ -462,10 +493,6 @@ fn deleting_into_an_open_transaction_moves_the_stable_offset_with_the_log_start(
     log.persist();
     log.partition.delete_records_to(2);
     assert_eq!((log.lso(), log.partition.log_start()), (2, 2));
-    assert!(log.partition.check_fetch_offset(1).is_err());
-    assert!(log.partition.check_fetch_offset(2).is_ok());
-    assert!(log.partition.check_fetch_offset(4).is_ok());
-    assert!(log.partition.check_fetch_offset(5).is_err());
     log.mark(&marker(P, 0, Decision::Abort, 0)).expect("taken");
     log.persist();
     assert_eq!(log.lso(), 5);

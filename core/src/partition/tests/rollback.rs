@@ -50,7 +50,9 @@ fn run(steps: &[Step]) -> Run {
             Step::Send(data) => {
                 // Follow the producer's sequence half of the time, so that batches are taken.
                 let mut data = *data;
-                if let Some(entry) = log.partition.producer(data.pid).filter(|_| data.count > 1) {
+                if let Some(entry) =
+                    log.partition.producers.get(&data.pid).filter(|_| data.count > 1)
+                {
                     data.sequence = entry.next_sequence();
                     data.epoch = entry.producer_epoch;
                 }
@@ -145,7 +147,7 @@ proptest! {
             for bound in from..=stable {
                 let mut all: Vec<AbortedTxn> = log
                     .partition
-                    .aborted_index()
+                    .aborted
                     .iter()
                     .filter(|txn| txn.last_offset >= from && txn.first_offset < bound)
                     .copied()

@@ -180,6 +180,27 @@ fn a_failed_write_of_a_checkpoint_is_made_good_by_the_next_one() {
     }
 }
 
+/// Removal, write with sync, twice; two renames, sync of the folder. Of a write that is synced the
+/// system does not say which of both failed; once one file has its name no other try may follow.
+#[test]
+fn what_fails_while_the_checkpoint_files_are_put_in_place_ends_appending_where_a_sync_may_have() {
+    let of_sync = [false, true, false, true, false, true, true];
+    let of_space = [false, false, false, false, false, true, true];
+    for (error, table) in [(FileError::Io, of_sync), (FileError::NoSpace, of_space)] {
+        for (failing, ends) in table.into_iter().enumerate() {
+            let mut world = in_the_middle(0);
+            while world.step(0, None) || world.step(1, None) {}
+            world.step(2, None);
+            for _ in 0..failing {
+                assert!((0..3).any(|lane| world.step(lane, None)));
+            }
+            assert!((0..3).any(|lane| world.step(lane, Some(error))), "operation {failing}");
+            world.settle();
+            assert_eq!(!world.faults.is_empty(), ends, "operation {failing}: {error}");
+        }
+    }
+}
+
 #[test]
 fn a_failed_sync_of_a_checkpoint_ends_all_appending_until_a_restart() {
     let mut world = in_the_middle(0);

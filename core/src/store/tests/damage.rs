@@ -303,6 +303,7 @@ fn a_log_recreated_while_the_deletion_of_its_namesake_had_failed_keeps_its_folde
     let new = world.create(2, "t");
     world.append(new, 1, &[2; 60]);
     world.settle();
+    assert!(!world.store.holds(old), "a folder belongs to the newest log of its name");
     // The node finds the old log no more in its metadata, and deletes it again.
     world.store.delete_log(old);
     let _ = world.store.end_turn();

@@ -1,6 +1,7 @@
 //! The storage as a whole, over a disk in memory.
 
 mod checkpoints;
+mod cleaning;
 mod damage;
 mod properties;
 mod world;

@@ -192,6 +192,62 @@ fn recreating_a_topic_never_shows_what_the_old_one_held() {
 }
 
 #[test]
+fn a_place_is_free_when_no_log_and_no_removal_and_no_checkpoint_is_in_the_way() {
+    let (mut world, old) = world_with_log(CONFIG);
+    let other = world.create(2, "other");
+    let (new, topic) = (World::id(50), TopicPartition::new("t", 0));
+    let is_free = |world: &World, id| world.store.is_free(id, &topic);
+    let free_beside = |world: &World| world.store.is_free(new, &TopicPartition::new("new", 0));
+    world.append(old, 1, b"old");
+    world.settle();
+    assert!(!is_free(&world, old), "it is held");
+    world.append(other, 1, b"on its way to the journal");
+    world.flush();
+    assert!(free_beside(&world), "a write of another log is in nobody's way");
+    world.turn(alloc::vec![Change::Delete(old)]);
+    world.flush();
+    while world.step(0, None) {}
+    assert!(!is_free(&world, old) && !is_free(&world, new), "its files are still there");
+    world.settle();
+    world.pass(2000);
+    assert!(!free_beside(&world), "a checkpoint may name what it began with");
+    world.settle();
+    assert!(is_free(&world, old) && is_free(&world, new) && free_beside(&world));
+}
+
+#[test]
+fn the_newest_batches_are_kept_in_memory_as_far_as_they_fit() {
+    let (mut world, old) = world_with_log(CONFIG);
+    let other = world.create(2, "other");
+    let cached = |world: &World, id| {
+        let cached = &world.store.logs[&id].cached;
+        let bytes: u64 = cached.iter().map(|one| one.block.size() + 512).sum();
+        let newest = cached.back().map(|one| one.block.header.base_offset);
+        (bytes, newest, cached.len())
+    };
+    for number in 0..20 {
+        world.append(old, 1, &[number; 200]);
+        world.settle();
+    }
+    world.pass(2000);
+    world.settle();
+    let (bytes, newest, count) = cached(&world, old);
+    assert!(bytes <= CONFIG.cache_bytes && newest == Some(19) && count > 1, "{bytes} {newest:?}");
+    for number in 0..2 {
+        world.append(other, 1, &[number; 200]);
+        world.settle();
+        world.pass(2000);
+        world.settle();
+    }
+    assert_eq!(cached(&world, other).2, 2, "older ones went");
+    world.turn(alloc::vec![Change::Delete(old)]);
+    world.settle();
+    world.append(other, 1, &[2; 200]);
+    world.settle();
+    assert_eq!(cached(&world, other).2, 3, "what went with its log takes no place");
+}
+
+#[test]
 fn reads_are_cut_at_batches_bounds_and_segments() {
     let (mut world, id) = world_with_log(StoreConfig { cache_bytes: 0, ..CONFIG });
     for _ in 0..60 {

@@ -127,6 +127,53 @@ fn a_coordinator_that_was_replaced_gives_up_and_its_successor_goes_on() {
 }
 
 #[test]
+fn a_refused_marker_of_one_transaction_leaves_those_of_others_owed() {
+    let mut world = World::v2();
+    let producer = world.init().expect("a producer");
+    world.add(producer, &[0]).expect("added");
+    let other =
+        TxnReplyTo::Client(world.send_init_as(InitProducerId {
+            transactional_id: Some(Arc::from("y")),
+            ..plain_init()
+        }));
+    world.settle();
+    let Some(TxnReply::InitProducerId(Ok(given))) = world.reply_to(other) else {
+        panic!("a producer")
+    };
+    let (pid, epoch) = (given.producer_id, given.producer_epoch);
+    let (add, end) = (TxnReplyTo::Client(world.request()), world.request());
+    world.txn.add_partitions(world.now, add, "y", pid, epoch, vec![topic(1)], 2);
+    world.drain();
+    world.settle();
+    world.send_end(producer, Abort, true);
+    world.txn.end_txn(world.now, end, "y", pid, epoch, Commit, true);
+    world.drain();
+    world.persist();
+    world.persist();
+    world.fail_marker(ErrorCode::TransactionCoordinatorFenced);
+    world.settle();
+    assert_eq!(world.state(), TxnState::PrepareAbort, "a newer coordinator goes on with it");
+    assert_eq!(world.end_reply(end), Some(Ok((pid, epoch + 1))));
+    assert_eq!(world.txn.describe("y").map(|other| other.state), Ok(TxnState::CompleteCommit));
+}
+
+#[test]
+fn the_back_off_of_a_marker_doubles() {
+    let mut world = World::v2();
+    let producer = world.init().expect("a producer");
+    world.add(producer, &[0]).expect("added");
+    world.send_end(producer, Commit, true);
+    world.persist();
+    for back_off_ms in [20, 40, 80, 160, 320, 640, 1_000, 1_000] {
+        world.fail_marker(ErrorCode::NotLeaderOrFollower);
+        world.pass(back_off_ms - 1);
+        assert!(world.markers.is_empty(), "{back_off_ms} ms");
+        world.pass(1);
+        assert_eq!(world.markers.len(), 1, "{back_off_ms} ms");
+    }
+}
+
+#[test]
 fn an_append_that_ends_after_the_partition_moved_is_answered_and_changes_nothing() {
     for result in [Ok(()), Err(LogAppendError::NotAvailable)] {
         let mut world = World::v2();

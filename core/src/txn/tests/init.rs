@@ -96,6 +96,7 @@ fn the_last_epoch_of_an_empty_id_makes_it_change_its_producer_id() {
         world.crash();
     }
     assert_eq!(world.init_with(Some((1001, 32_765))), Err(ProducerFenced));
+    assert_eq!(world.init_with(Some((7, 32_766))), Err(ProducerFenced), "a stranger");
     assert_eq!(world.init(), Ok((1002, 1)), "somebody else");
     assert_eq!(world.init_with(Some((1001, 32_766))), Err(ProducerFenced));
 }
@@ -158,6 +159,22 @@ fn a_fence_at_the_last_epoch_ends_the_transaction_and_the_producer_id() {
     assert_eq!(world.end((pid, 32_766), Commit), Err(TxnError::InvalidTxnState));
     assert_eq!(world.init(), Ok((1001, 1)));
     assert_eq!(world.end((pid, 32_766), Abort), Err(TxnError::InvalidProducerIdMapping));
+}
+
+#[test]
+fn an_instance_from_before_the_producer_id_changed_does_not_abort_what_is_open() {
+    let mut world = World::v2();
+    let (pid, _) = world.init().expect("a producer");
+    world.preset(|metadata| metadata.producer_epoch = 32_766);
+    let producer = world.init().expect("the next producer id");
+    assert_eq!(producer, (1001, 0));
+    for old in [(pid, 5), (7, 32_766)] {
+        world.preset(|metadata| metadata.state = TxnState::Ongoing);
+        assert_eq!(world.init_with(Some(old)), Err(ProducerFenced));
+        assert_eq!(world.state(), TxnState::Ongoing);
+    }
+    assert_eq!(world.init_with(Some((pid, 32_766))), Err(ConcurrentTransactions), "its owner");
+    assert_eq!(world.state(), TxnState::CompleteAbort);
 }
 
 #[test]

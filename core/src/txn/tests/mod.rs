@@ -4,6 +4,7 @@
 mod crash;
 mod end_table;
 mod failures;
+mod gone;
 mod init;
 mod properties;
 mod transitions;

@@ -166,6 +166,28 @@ fn an_idle_id_expires_and_an_open_one_stays() {
 }
 
 #[test]
+fn tombstones_go_in_batches_as_large_as_the_log_takes_and_no_larger() {
+    let overhead = |id: &str| records::encode_key(id).len() + 21;
+    for (max_tombstone_batch_bytes, of_batch) in
+        [(1, 1), (61 + 2 * overhead("0"), 2), (61 + 3 * overhead("0") - 1, 2)]
+    {
+        let config =
+            TxnConfig { id_expiration_ms: 3_000, max_tombstone_batch_bytes, ..test_config() };
+        let mut world = World::new(config);
+        world.init().expect("a producer, whose id is as long as the others");
+        for number in 0..3_i64 {
+            let mut metadata = Metadata::new(number, 60_000, EPOCH_MS);
+            metadata.producer_epoch = 0;
+            let id: Arc<str> = Arc::from(number.to_string().as_str());
+            world.txn.shards.get_mut(&0).expect("loaded").put(&id, metadata);
+        }
+        world.pass(4_000);
+        let batches: Vec<usize> = world.appends.iter().map(|(_, batch)| batch.len()).collect();
+        assert_eq!(batches, vec![of_batch; 4 / of_batch], "{max_tombstone_batch_bytes} bytes");
+    }
+}
+
+#[test]
 fn below_level_2_a_tv2_request_is_refused_and_the_id_stays_usable() {
     for level in [0, 1] {
         let mut world = World::new(TxnConfig { transaction_version: level, ..test_config() });

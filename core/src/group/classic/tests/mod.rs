@@ -58,6 +58,11 @@ struct World {
     answers: BTreeMap<RequestId, GroupReply>,
     asked: u64,
     persists: bool,
+    /// Of those that join.
+    protocol_type: &'static str,
+    /// What they join, and the client's name for itself.
+    group: GroupId,
+    client_id: Arc<str>,
 }
 
 impl World {
@@ -80,6 +85,9 @@ impl World {
             answers: BTreeMap::new(),
             asked: 0,
             persists: true,
+            protocol_type: "consumer",
+            group: "g".into(),
+            client_id: "c".into(),
         }
     }
 
@@ -159,14 +167,14 @@ impl World {
             metadata: Bytes::from(metadata.to_string()),
         });
         let join = JoinGroup {
-            group: Arc::from("g"),
+            group: self.group.clone(),
             member: who.member.clone(),
             instance: who.instance.map(Arc::from),
-            client_id: Arc::from("c"),
+            client_id: self.client_id.clone(),
             client_host: Arc::from("/h"),
             session_timeout_ms: SESSION_MS,
             rebalance_timeout_ms: REBALANCE_MS,
-            protocol_type: Arc::from("consumer"),
+            protocol_type: Arc::from(self.protocol_type),
             protocols: protocols.collect(),
             knows_member_id_required: who.new_client,
             knows_skip_assignment: who.new_client,

@@ -1,6 +1,8 @@
 //! Who may commit offsets to a group with members, delete them, and when they go.
 
 use super::*;
+use crate::group::classic::Classic;
+use crate::group::metadata_record::GroupMetadata;
 use crate::group::{CommitPartition, OffsetCommit, TxnOffsets};
 use crate::types::{TopicId, TopicName, TopicPartition};
 
@@ -133,6 +135,89 @@ fn offsets_of_a_subscribed_topic_stay_and_those_of_an_emptied_group_age_from_the
     world.groups.expire_offsets(world.now);
     world.settle();
     assert_eq!(world.state(), None);
+}
+
+/// A stable group of one with an offset of `in`, eight days later; whether the offset is still there.
+fn keeps_its_offset(
+    protocols: &'static [(&'static str, &'static str)],
+    kind: &'static str,
+) -> bool {
+    let mut world = World::new();
+    world.protocol_type = kind;
+    let (who, join) = world.enter(&As { protocols, ..member("") });
+    world.pass_ms(4_000);
+    world.joined(join);
+    let sync = world.sync(&who, 1, &[]);
+    world.synced(sync).unwrap();
+    let to = world.ask();
+    world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
+    world.settle();
+    world.now.wall_ms += 8 * 24 * 3_600_000;
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    assert_eq!(world.state(), Some(GroupState::Stable));
+    !world.groups.fetch_all("g", |_: &TopicName| TopicId(7), false).unwrap().is_empty()
+}
+
+#[test]
+fn of_a_stable_group_only_offsets_of_topics_that_nobody_subscribes_to_expire() {
+    const ANOTHER: &str = "\0\x01\0\0\0\x01\0\x02no\0\0\0\0";
+    assert!(keeps_its_offset(&[("range", SUBSCRIBED)], "consumer"));
+    assert!(!keeps_its_offset(&[("range", ANOTHER)], "consumer"));
+    assert!(keeps_its_offset(&[("range", "m")], "consumer"), "what it wants cannot be read");
+    assert!(keeps_its_offset(&[("v1", ANOTHER)], "connect"), "it has no subscriptions");
+}
+
+#[test]
+fn a_group_with_members_and_no_offsets_outlives_the_sweep_and_its_coordinator() {
+    let mut world = World::new();
+    let (leader, _) = world.two();
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    let mut next = world.crash();
+    assert_eq!(next.state(), Some(GroupState::Stable));
+    assert_eq!(next.beat(&leader, 1), Ok(()));
+}
+
+#[test]
+fn offsets_of_an_emptied_group_age_from_then_on_for_the_next_coordinator_too() {
+    let mut world = World::new();
+    let day_ms = 24 * 3_600_000;
+    let (who, join) = world.enter(&member(""));
+    world.pass_ms(4_000);
+    world.joined(join);
+    let sync = world.sync(&who, 1, &[]);
+    world.synced(sync).unwrap();
+    let to = world.ask();
+    world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
+    world.settle();
+    world.now.wall_ms += 8 * day_ms;
+    world.leave(&who);
+    let mut world = world.crash();
+    world.now.wall_ms += 6 * day_ms;
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    assert_eq!(world.state(), Some(GroupState::Empty), "it is empty for six days");
+    world.now.wall_ms += day_ms;
+    world.groups.expire_offsets(world.now);
+    world.settle();
+    assert_eq!(world.state(), None);
+}
+
+#[test]
+fn a_record_that_does_not_know_since_when_the_group_is_empty_says_so() {
+    let record = |state_timestamp_ms| GroupMetadata {
+        protocol_type: "consumer".into(),
+        generation: 3,
+        protocol: None,
+        leader: None,
+        state_timestamp_ms,
+        members: vec![],
+    };
+    assert_eq!(Classic::from_record(record(-1)).state_since_ms, None);
+    assert_eq!(Classic::from_record(record(7)).state_since_ms, Some(7));
+    let again = Classic::from_record(record(-1)).record(|_, _| Bytes::new());
+    assert_eq!(again, record(-1));
 }
 
 #[test]

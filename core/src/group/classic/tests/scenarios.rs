@@ -220,6 +220,80 @@ fn a_full_group_refuses_new_members_and_keeps_its_own() {
 }
 
 #[test]
+fn a_group_that_waits_for_its_members_is_full_with_as_many_as_wait() {
+    let mut world = World::with(|config| config.members_max = 1);
+    let (first, join) = world.enter(&member(""));
+    let to = world.join(&As { new_client: false, ..member("") });
+    assert_eq!(world.joined(to).result, Err(GroupError::MaxSizeReached));
+    world.pass_ms(6_000);
+    let reply = world.joined(join);
+    assert_eq!((reply.result, reply.leader), (Ok(()), first.member));
+}
+
+#[test]
+fn a_loaded_group_rebalances_only_when_it_has_more_members_than_it_may_have() {
+    for (members_max, state) in
+        [(1, GroupState::PreparingRebalance), (2, GroupState::Stable), (3, GroupState::Stable)]
+    {
+        let mut world = World::new();
+        world.two();
+        world.groups.config.members_max = members_max;
+        assert_eq!(world.crash().state(), Some(state), "{members_max} may be in it");
+    }
+}
+
+#[test]
+fn the_leave_of_a_stranger_disturbs_nobody() {
+    let mut world = World::new();
+    let (leader, other) = world.two();
+    let to = world.leave(&member("stranger"));
+    assert_eq!(world.left(to), Err(GroupError::UnknownMember));
+    assert_eq!(world.state(), Some(GroupState::Stable));
+    for who in [&leader, &other] {
+        assert_eq!(world.beat(who, 1), Ok(()));
+    }
+}
+
+#[test]
+fn the_protocol_that_most_members_like_best_is_chosen() {
+    const RANGE_FIRST: &[(&str, &str)] = &[("range", "m"), ("sticky", "m")];
+    const STICKY_FIRST: &[(&str, &str)] = &[("sticky", "m"), ("range", "m")];
+    let mut world = World::new();
+    let joins = [RANGE_FIRST, STICKY_FIRST, STICKY_FIRST]
+        .map(|protocols| world.enter(&As { protocols, ..member("") }).1);
+    world.pass_ms(9_000);
+    for to in joins {
+        assert_eq!(world.joined(to).protocol.as_deref(), Some("sticky"));
+    }
+}
+
+#[test]
+fn a_sync_that_names_another_protocol_than_the_groups_is_refused() {
+    let mut world = World::new();
+    let (leader, _) = world.two();
+    for (kind, protocol, answer) in [
+        (Some("consumer"), Some("range"), Ok(())),
+        (Some("connect"), Some("range"), Err(GroupError::InconsistentProtocol)),
+        (Some("consumer"), Some("sticky"), Err(GroupError::InconsistentProtocol)),
+        (None, Some("sticky"), Err(GroupError::InconsistentProtocol)),
+    ] {
+        let to = world.ask();
+        let sync = SyncGroup {
+            group: "g".into(),
+            generation: 1,
+            member: leader.member.clone(),
+            instance: None,
+            protocol_type: kind.map(Arc::from),
+            protocol: protocol.map(Arc::from),
+            assignments: BTreeMap::new(),
+        };
+        world.groups.sync(world.now, to, sync);
+        world.settle();
+        assert_eq!(world.synced(to).map(|_| ()), answer, "{kind:?} {protocol:?}");
+    }
+}
+
+#[test]
 fn the_second_join_and_sync_of_a_member_answer_the_first() {
     let mut world = World::new();
     let (a, first) = world.enter(&member(""));

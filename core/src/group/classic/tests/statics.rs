@@ -157,3 +157,16 @@ fn the_wrong_member_under_an_instance_id_is_fenced_everywhere() {
         assert_eq!(world.left(to), Err(error));
     }
 }
+
+#[test]
+fn a_static_leader_that_stays_away_from_a_rebalance_leads_no_more() {
+    let mut world = World::new();
+    let (leader, other) = two(&mut world);
+    let to = world.join(&As { protocols: &[("range", "new"), ("sticky", "new")], ..other.clone() });
+    for _ in 0..7 {
+        world.beat(&leader, 1).ok();
+        world.pass_ms(5_000);
+    }
+    let reply = world.joined(to);
+    assert_eq!((reply.result, reply.leader), (Ok(()), other.member));
+}

@@ -1,5 +1,7 @@
 //! The table of spec 14.1, state by state.
 
+use alloc::string::String;
+
 use super::*;
 use GroupState::{CompletingRebalance, Empty, PreparingRebalance, Stable};
 
@@ -107,9 +109,30 @@ fn joins_that_are_refused_found_no_group() {
         assert_eq!(world.joined(to).result, Err(error));
         assert_eq!((world.state(), world.log.len()), (None, 0));
     }
+    for group in [String::new(), "g".repeat(32_768)] {
+        let mut world = World::new();
+        world.group = group.into();
+        let to = world.join(&member(""));
+        assert_eq!(world.joined(to).result, Err(GroupError::InvalidGroupId));
+    }
     let mut world = World::with(|config| config.session_timeout_min_ms = SESSION_MS + 1);
     let to = world.join(&member(""));
     assert_eq!(world.joined(to).result, Err(GroupError::InvalidSessionTimeout));
+}
+
+#[test]
+fn a_group_id_and_names_as_long_as_records_have_room_for_are_taken() {
+    // The id that is given out ends with 36 characters of a UUID and what is before them.
+    let (longest, too_long) = ("n".repeat(32_767 - 37), "n".repeat(32_767 - 36));
+    for (client_id, answer) in
+        [(longest, GroupError::MemberIdRequired), (too_long, GroupError::InvalidRequest)]
+    {
+        let mut world = World::new();
+        world.group = "g".repeat(32_767).into();
+        world.client_id = client_id.into();
+        let to = world.join(&member(""));
+        assert_eq!(world.joined(to).result, Err(answer));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is decided counts when it is persisted, and not when it is not.
 
 use super::*;
+use crate::group::consumer::member::MemberState;
 
 impl World {
     /// A coordinator that starts again has the same group.
@@ -75,7 +76,7 @@ fn a_group_that_could_not_be_written_is_not_there() {
     world.fail();
     assert!(world.answer(joins).unwrap().is_err());
     assert!(!world.is_consumer());
-    assert_eq!(world.groups.group_ids().count(), 0);
+    assert_eq!(world.groups.list(), Ok(vec![]));
 }
 
 #[test]
@@ -106,6 +107,27 @@ fn a_restarted_coordinator_knows_its_members_and_gives_them_a_session() {
     assert_eq!(world.assigned("m2").len(), 2);
     world.later(45_500);
     assert_eq!(world.consumer().state(), ConsumerState::Empty);
+}
+
+#[test]
+fn a_restarted_coordinator_waits_for_who_is_to_let_go_and_for_nobody_else() {
+    let mut world = World::new();
+    world.join("m1", &["a"]);
+    world.confirm("m1").unwrap();
+    world.join("m2", &["a"]);
+    world.keep("m1").unwrap();
+    assert_eq!(world.consumer().members["m1"].holding.state, MemberState::Unrevoked);
+    world.restart();
+    for _ in 0..2 * REBALANCE_MS / 4_000 {
+        world.later(4_000);
+        world.keep("m2").unwrap();
+        if world.consumer().members.contains_key("m1") {
+            world.keep("m1").unwrap();
+        }
+    }
+    let left = world.consumer();
+    let members: Vec<&str> = left.members.keys().map(|id| &**id).collect();
+    assert_eq!(members, ["m2"], "the other did not let go in time");
 }
 
 #[test]

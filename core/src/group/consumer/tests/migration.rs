@@ -3,7 +3,9 @@
 use super::*;
 use crate::config::MigrationPolicy;
 use crate::group::consumer::embedded::Assignment;
-use crate::group::{GroupState, Heartbeat, JoinGroup, JoinReply, LeavingMember, SyncGroup, Synced};
+use crate::group::{
+    GroupState, Heartbeat, JoinGroup, JoinReply, LeavingMember, OwnSettings, SyncGroup, Synced,
+};
 
 /// A `ConsumerProtocolSubscription` of version 1 for one topic, with these partitions of it owned.
 fn subscription(topic: &str, owned: &[i32]) -> Bytes {
@@ -118,6 +120,9 @@ fn a_classic_group_is_upgraded_member_by_member_and_goes_on() {
     assert!(world.is_consumer());
     assert_eq!(joined.assignment, Some(Partitions::new()), "the old member has everything");
     world.check_recovery();
+    let about = world.consumer().members[&old].about.clone();
+    assert_eq!((&*about.client_id, &*about.client_host), ("old", "/h"));
+    assert_eq!(about.rebalance_timeout_ms, REBALANCE_MS);
     assert_eq!(world.old_heartbeat(&old, 1), Err(GroupError::RebalanceInProgress));
     // It joins saying what it has, and is told to let go; it joins again without that.
     let joined = world.old_join(&classic_join(&old, &[0, 1, 2, 3]));
@@ -360,4 +365,169 @@ fn a_downgrade_that_could_not_be_written_answers_who_waits_and_leaves_the_consum
     world.persists = true;
     world.keep("new").unwrap();
     world.check_recovery();
+}
+
+/// A consumer group of one new member that has everything, and an old one that waits for its share.
+fn consumer_world() -> (World, MemberId) {
+    let mut world = World::new();
+    world.join("new", &["a"]);
+    world.confirm("new").unwrap();
+    let old = world.old_join(&classic_join("", &[])).member;
+    let joined = world.old_join(&classic_join(&old, &[]));
+    assert_eq!(joined.result, Ok(()));
+    assert_eq!(world.old_sync(&old, joined.generation, &[]), Ok(vec![]));
+    (world, old)
+}
+
+#[test]
+fn an_old_member_joins_again_when_what_it_waits_for_is_free_and_not_before() {
+    let (mut world, old) = consumer_world();
+    let generation = world.generation(&old);
+    assert_eq!(world.old_heartbeat(&old, generation), Ok(()), "another has them still");
+    world.keep("new").unwrap();
+    assert_eq!(world.old_heartbeat(&old, generation), Ok(()), "it was told to let go");
+    world.confirm("new").unwrap();
+    let told = world.old_heartbeat(&old, generation);
+    assert_eq!(told, Err(GroupError::RebalanceInProgress));
+    let joined = world.old_join(&classic_join(&old, &[]));
+    let given = world.old_sync(&old, joined.generation, &[]).unwrap();
+    assert_eq!(given.len(), 2);
+}
+
+#[test]
+fn an_old_member_with_nothing_to_do_is_left_alone_however_long() {
+    let (mut world, old) = consumer_world();
+    world.keep("new").unwrap();
+    world.confirm("new").unwrap();
+    let joined = world.old_join(&classic_join(&old, &[]));
+    let owned = world.old_sync(&old, joined.generation, &[]).unwrap();
+    let epoch = world.consumer().epoch;
+    for _ in 0..5 {
+        world.later(3_000);
+        world.confirm("new").unwrap();
+        assert_eq!(world.old_heartbeat(&old, joined.generation), Ok(()));
+    }
+    let again = world.old_join(&classic_join(&old, &owned));
+    assert_eq!((again.result, again.generation), (Ok(()), joined.generation));
+    assert_eq!(world.consumer().epoch, epoch, "it said nothing new");
+}
+
+#[test]
+fn an_old_member_joins_for_a_new_target_and_not_for_one_that_is_put_off() {
+    let (mut world, old) = consumer_world();
+    world.keep("new").unwrap();
+    world.confirm("new").unwrap();
+    let generation = world.old_join(&classic_join(&old, &[])).generation;
+    assert_eq!(world.old_sync(&old, generation, &[]).map(|given| given.len()), Ok(2));
+    let own = OwnSettings { assignment_interval_ms: Some(5_000), ..OwnSettings::default() };
+    world.groups.settings_changed(&group(), own);
+    world.join("another", &["a"]);
+    assert_eq!(world.old_heartbeat(&old, generation), Ok(()), "there is no new target yet");
+    world.later(5_001);
+    world.keep("new").unwrap();
+    let told = world.old_heartbeat(&old, generation);
+    assert_eq!(told, Err(GroupError::RebalanceInProgress));
+}
+
+#[test]
+fn a_sync_of_an_old_member_goes_by_its_protocol_and_by_the_newest_target() {
+    let (world, old) = consumer_world();
+    let generation = world.generation(&old);
+    let sync = |world: &mut World, kind: &str, protocol: &str| {
+        let sync = SyncGroup {
+            group: group(),
+            generation,
+            member: old.clone(),
+            instance: None,
+            protocol_type: Some(Arc::from(kind)),
+            protocol: Some(Arc::from(protocol)),
+            assignments: BTreeMap::new(),
+        };
+        let to = world.ask(|groups, now, to| groups.sync(now, to, sync));
+        match world.answers.remove(&to) {
+            Some(GroupReply::Sync(result)) => result.map(|_| ()),
+            other => panic!("not {other:?}"),
+        }
+    };
+    for (kind, protocol, answer) in [
+        (CONSUMER, "range", Ok(())),
+        ("connect", "range", Err(GroupError::InconsistentProtocol)),
+        (CONSUMER, "sticky", Err(GroupError::InconsistentProtocol)),
+    ] {
+        assert_eq!(sync(&mut world.clone(), kind, protocol), answer, "{kind} {protocol}");
+    }
+    let mut world = world;
+    world.later(2_000);
+    world.join("another", &["a"]);
+    assert_eq!(sync(&mut world, CONSUMER, "range"), Err(GroupError::RebalanceInProgress));
+}
+
+#[test]
+fn an_old_member_needs_a_consumers_protocol_that_the_other_old_ones_know() {
+    let (mut world, _) = consumer_world();
+    let named = |name: &str| Protocol { name: Arc::from(name), metadata: subscription("a", &[]) };
+    let other = JoinGroup { protocols: vec![named("sticky")], ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&other).result, Err(GroupError::InconsistentProtocol));
+    let connect = JoinGroup { protocol_type: Arc::from("connect"), ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&connect).result, Err(GroupError::InconsistentProtocol));
+    let both =
+        JoinGroup { protocols: vec![named("sticky"), named("range")], ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&both).result, Err(GroupError::MemberIdRequired), "it may join");
+}
+
+/// A consumer group of a static member "i" and perhaps others, which comes back with the old protocol.
+fn with_a_static_member(others: bool, policy: MigrationPolicy) -> World {
+    let mut world = World::with(|config| config.consumer.migration = policy);
+    world.beat(&by_instance("i", joining("m", &["a"]))).unwrap();
+    if others {
+        world.join("new", &["a"]);
+    }
+    world.beat(&by_instance("i", beating("m", -2))).unwrap();
+    let back = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+    assert_eq!(world.old_join(&back).result, Ok(()));
+    world
+}
+
+#[test]
+fn when_the_last_new_member_comes_back_with_the_old_protocol_the_group_is_a_classic_one() {
+    use MigrationPolicy::{Bidirectional, Upgrade};
+    assert!(!with_a_static_member(false, Bidirectional).is_consumer());
+    assert!(with_a_static_member(true, Bidirectional).is_consumer(), "another is new still");
+    assert!(with_a_static_member(false, Upgrade).is_consumer(), "it may not go back");
+}
+
+#[test]
+fn a_static_old_member_comes_back_to_a_consumer_group_in_its_own_place() {
+    let mut world = World::new();
+    world.join("new", &["a"]);
+    let first = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+    let before = world.old_join(&first).member;
+    assert_eq!(world.consumer().members.len(), 2);
+    let after = world.old_join(&first);
+    assert_eq!(after.result, Ok(()));
+    assert_ne!(after.member, before);
+    assert_eq!(world.consumer().members.len(), 2, "the same member under another id");
+    let known = JoinGroup { member: after.member.clone(), ..first.clone() };
+    assert_eq!(world.old_join(&known).result, Ok(()));
+    let former = JoinGroup { member: before, ..first };
+    assert_eq!(world.old_join(&former).result, Err(GroupError::FencedInstance));
+}
+
+#[test]
+fn a_static_old_member_is_taken_out_by_its_instance_id_alone_or_with_its_own_member_id() {
+    for (names_itself, id, answer) in
+        [(true, "", Ok(())), (false, "", Ok(())), (false, "x", Err(GroupError::FencedInstance))]
+    {
+        let mut world = World::new();
+        world.join("new", &["a"]);
+        let join = JoinGroup { instance: Some(Arc::from("i")), ..classic_join("", &[]) };
+        let member = world.old_join(&join).member;
+        let id = if names_itself { member } else { Arc::from(id) };
+        let leaving = vec![LeavingMember { id, instance: Some(Arc::from("i")) }];
+        let to = world.ask(|groups, now, to| groups.leave(now, to, &group(), leaving));
+        let Some(GroupReply::Leave(reply)) = world.answers.remove(&to) else { panic!("no answer") };
+        assert_eq!(reply.members[0].1, answer);
+        let left = if answer.is_ok() { 1 } else { 2 };
+        assert_eq!(world.consumer().members.len(), left);
+    }
 }

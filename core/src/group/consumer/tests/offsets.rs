@@ -51,6 +51,8 @@ fn who_may_commit() {
         ("m1", 3, 9, 0, false, Ok(())),
         ("m1", 2, 9, 0, false, Ok(())),
         ("m1", 2, 9, 2, false, Err(StaleMemberEpoch)),
+        ("m1", 3, 9, 2, false, Ok(())),
+        ("x", -1, 5, 0, true, Err(UnknownMember)),
         ("m2", 2, 9, 2, false, Err(StaleMemberEpoch)),
         ("m1", 4, 9, 0, false, Err(StaleMemberEpoch)),
         ("m1", 3, 8, 0, false, Err(UnsupportedVersion)),
@@ -70,6 +72,15 @@ fn who_may_commit() {
     world.beat(&beating("m1", -1)).unwrap();
     world.beat(&beating("m2", -1)).unwrap();
     assert_eq!(world.commit(&commit_of("", -1, 9, 0), false), Ok(()), "nobody is in it");
+    let zombie = world.commit(&commit_of("m1", 0, 9, 0), false);
+    assert_eq!(zombie, Err(UnknownMember), "an epoch is a member's");
+}
+
+#[test]
+fn a_consumer_group_is_no_classic_group_to_whoever_describes_it() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    assert_eq!(world.groups.describe("g"), Err(GroupError::GroupIdNotFound));
 }
 
 #[test]
@@ -83,6 +94,7 @@ fn who_may_fetch() {
     assert_eq!(fetch(Some("m"), 1), Err(StaleMemberEpoch));
     assert_eq!(fetch(Some("x"), 2), Err(UnknownMember));
     assert_eq!(fetch(None, 2), Err(UnknownMember));
+    assert_eq!(fetch(None, 0), Err(UnknownMember));
     assert_eq!(world.groups.check_fetch("other", Some("m"), 2), Ok(()));
 }
 
@@ -109,7 +121,27 @@ fn offsets_of_subscribed_topics_stay_and_others_age_from_their_commit() {
     let now = world.now;
     world.groups.expire_offsets(now);
     world.settle();
-    assert_eq!(world.groups.group_ids().count(), 0, "the group goes with its last offset");
+    assert_eq!(world.groups.list(), Ok(vec![]), "the group goes with its last offset");
     world.restart();
-    assert_eq!(world.groups.group_ids().count(), 0);
+    assert_eq!(world.groups.list(), Ok(vec![]));
+}
+
+#[test]
+fn a_consumer_group_without_members_stays_while_it_has_offsets_or_a_transaction_may_give_it_some() {
+    let plain = (false, commit_of("m", 2, 9, 0));
+    let staged = (true, commit_of("m", 2, 9, 0));
+    for (transactional, commit) in [plain, staged] {
+        let mut world = World::new();
+        world.join("m", &["a"]);
+        assert_eq!(world.commit(&commit, transactional), Ok(()));
+        world.beat(&beating("m", -1)).unwrap();
+        let written = world.log.len();
+        let now = world.now;
+        world.groups.expire_offsets(now);
+        world.settle();
+        assert_eq!(world.log.len(), written, "staged: {transactional}");
+        assert!(world.is_consumer(), "staged: {transactional}");
+        world.restart();
+        assert!(world.is_consumer(), "staged: {transactional}");
+    }
 }

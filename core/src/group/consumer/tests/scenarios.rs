@@ -82,6 +82,37 @@ fn who_leaves_is_answered_in_its_words_and_the_others_go_on() {
 }
 
 #[test]
+fn a_stranger_leaves_nothing_and_a_static_member_leaves_for_good_or_to_return() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.beat(&by_instance("i", joining("s", &["a"]))).unwrap();
+    let epoch = world.consumer().epoch;
+    assert_eq!(world.beat(&beating("x", -1)), Err(GroupError::UnknownMember));
+    assert_eq!(world.consumer().epoch, epoch);
+    let members = |world: &World| world.consumer().members.len();
+    let mut returning = world.clone();
+    returning.beat(&by_instance("i", beating("s", -2))).unwrap();
+    assert_eq!(members(&returning), 2);
+    world.beat(&by_instance("i", beating("s", -1))).unwrap();
+    assert_eq!(members(&world), 1);
+}
+
+#[test]
+fn what_a_member_has_and_is_to_have_is_described_by_name() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.keep("m").unwrap();
+    let described = world.groups.describe_consumer("g").unwrap().members.remove(0);
+    let all = vec![(topic_id("a"), TopicName::from("a"), vec![0, 1, 2, 3])];
+    assert_eq!((&described.assignment, &described.target), (&all, &all));
+    assert_eq!((&*described.client_id, &*described.client_host), ("c", "/h"));
+    assert!(!described.is_classic && world.groups.has_consumer_group("g"));
+    assert!(!world.groups.has_consumer_group("other"));
+    let about = world.consumer().members["m"].about.clone();
+    assert_eq!(about.rebalance_timeout_ms, REBALANCE_MS, "a heartbeat that says none changes none");
+}
+
+#[test]
 fn a_static_member_that_comes_back_has_what_it_had() {
     let mut world = World::new();
     world.beat(&by_instance("i", joining("m1", &["a"]))).unwrap();
@@ -155,13 +186,112 @@ fn the_members_vote_for_the_assignor() {
     assert!(matches!(world.beat(&unknown), Err(GroupError::UnsupportedAssignor(_))));
 }
 
+fn by(member: &str, regex: &str) -> ConsumerHeartbeat {
+    ConsumerHeartbeat { topics: None, regex: Some(Arc::from(regex)), ..joining(member, &[]) }
+}
+
+/// When the patterns of the group were matched last, in ms of the wall clock.
+fn matched_at(world: &World) -> Vec<i64> {
+    world.consumer().regexes.values().map(|one| one.at_ms).collect()
+}
+
+#[test]
+fn patterns_are_matched_again_for_what_is_new_and_no_more_often_than_that() {
+    let mut world = World::new();
+    world.beat(&by("m", "a")).unwrap();
+    let first = world.now.wall_ms;
+    assert_eq!(matched_at(&world), [first]);
+    for _ in 0..3 {
+        world.later(12_000);
+        world.keep("m").unwrap();
+    }
+    assert_eq!(matched_at(&world), [first], "nothing is new");
+    world.topic("c", 1);
+    world.keep("m").unwrap();
+    let second = world.now.wall_ms;
+    assert_eq!(matched_at(&world), [second], "a topic is");
+    world.later(9_000);
+    world.beat(&by("m2", "b")).unwrap();
+    assert_eq!(matched_at(&world), [second], "it was done a moment ago");
+    world.later(1_001);
+    world.keep("m").unwrap();
+    assert_eq!(matched_at(&world), [world.now.wall_ms; 2], "a pattern is");
+    world.keep("m2").unwrap();
+    world.keep("m2").unwrap();
+    assert_eq!(world.assigned("m2"), [("b", 0), ("b", 1)]);
+}
+
+#[test]
+fn matching_that_finds_the_same_topics_is_no_reason_to_assign_anew() {
+    let mut world = World::new();
+    world.beat(&by("m", "a|x.*")).unwrap();
+    world.keep("m").unwrap();
+    let epoch = world.consumer().epoch;
+    world.later(10_001);
+    world.topic("c", 1);
+    world.keep("m").unwrap();
+    assert_eq!(matched_at(&world), [world.now.wall_ms]);
+    assert_eq!(world.consumer().epoch, epoch);
+}
+
+#[test]
+fn a_pattern_that_another_member_had_matched_is_known_at_once() {
+    let mut world = World::new();
+    world.beat(&by("m1", "a")).unwrap();
+    world.keep("m1").unwrap();
+    let joined = world.beat(&by("m2", "a")).unwrap();
+    assert_eq!(joined.epoch, world.consumer().epoch);
+    assert_eq!(world.consumer().target(&Arc::from("m2")).len(), 1, "it has a target already");
+}
+
+#[test]
+fn a_pattern_goes_with_the_last_member_that_has_it() {
+    let mut world = World::new();
+    world.join("named", &["a"]);
+    world.beat(&by("m1", "b")).unwrap();
+    world.beat(&by("m2", "b")).unwrap();
+    world.beat(&beating("m1", -1)).unwrap();
+    assert_eq!(world.consumer().regexes.len(), 1);
+    world.beat(&beating("m2", -1)).unwrap();
+    assert!(world.consumer().regexes.is_empty());
+}
+
+#[test]
+fn a_heartbeat_without_news_writes_nothing() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    world.beat(&by("p", "b")).unwrap();
+    for _ in 0..3 {
+        world.confirm("m").unwrap();
+        world.confirm("p").unwrap();
+    }
+    let (written, epoch) = (world.log.len(), world.consumer().epoch);
+    for member in ["m", "p"] {
+        world.keep(member).unwrap();
+        world.confirm(member).unwrap();
+    }
+    assert_eq!((world.log.len(), world.consumer().epoch), (written, epoch));
+}
+
+#[test]
+fn a_heartbeat_that_says_everything_is_answered_with_everything() {
+    let mut world = World::new();
+    world.join("m", &["a"]);
+    let owned = Some(vec![(topic_id("a"), vec![0, 1, 2, 3])]);
+    let topics = Some(vec![TopicName::from("a")]);
+    let full =
+        ConsumerHeartbeat { rebalance_timeout_ms: REBALANCE_MS, topics, owned, ..beating("m", 2) };
+    let is_told = |world: &mut World, beat: ConsumerHeartbeat| {
+        world.beat(&beat).unwrap().assignment.is_some()
+    };
+    assert!(is_told(&mut world, full.clone()));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { rebalance_timeout_ms: -1, ..full.clone() }));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { topics: None, ..full.clone() }));
+    assert!(!is_told(&mut world, ConsumerHeartbeat { owned: None, ..full }));
+}
+
 #[test]
 fn a_regular_expression_takes_in_topics_as_they_are_created() {
-    let by = |member: &str, regex: &str| ConsumerHeartbeat {
-        topics: None,
-        regex: Some(Arc::from(regex)),
-        ..joining(member, &[])
-    };
     let mut world = World::new();
     assert_eq!(world.beat(&by("m", "a)(b")), Err(GroupError::InvalidRegularExpression));
     world.beat(&by("m", "a|c")).unwrap();
@@ -216,6 +346,7 @@ fn a_lost_answer_is_given_again_and_a_zombie_is_fenced() {
     };
     assert_eq!(world.beat(&all(2, &[0, 1])).unwrap().epoch, 3, "the answer was lost");
     assert_eq!(world.beat(&all(2, &[0, 3])), Err(GroupError::FencedMemberEpoch));
+    assert_eq!(world.beat(&all(1, &[0, 1])), Err(GroupError::FencedMemberEpoch), "older still");
     assert_eq!(world.beat(&beating("m1", 2)), Err(GroupError::FencedMemberEpoch));
     assert_eq!(world.beat(&beating("m1", 4)), Err(GroupError::FencedMemberEpoch));
 }

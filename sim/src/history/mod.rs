@@ -395,6 +395,9 @@ pub enum Event {
         /// The level.
         level: i16,
     },
+    /// The broker is several: a coordinator of them may be replaced and not know, and has confirmed what
+    /// it says from memory (`core/src/txn/confirm.rs`).
+    Members,
     /// A node died.
     Crashed,
     /// Durable bytes were destroyed: what is lost may be missed, and never be made up for.

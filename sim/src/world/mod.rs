@@ -123,6 +123,9 @@ impl World {
             .with_leisure(plan.leisure)
             .with_cluster(cluster);
         env.note_level(config.transaction_version);
+        if count > 1 {
+            env.history.push(0, 0, Event::Members);
+        }
         if let Some(tombstones_expire) = plan.compacts {
             env.history.push(0, 0, Event::Compacts { tombstones_expire });
         }

@@ -13,6 +13,8 @@
 //! * An error code such as NOT_COORDINATOR leaves open whether the request was done before it. What
 //!   was written in part may turn up when the node dies, for nothing need be written over it.
 //! * A wall clock that jumped may abort any open transaction.
+//! * One of several brokers does not say that a partition is in a transaction while another transition
+//!   is on its way, which may never arrive (seed 1069552).
 //! * What a coordinator answers that is replaced and has not heard of it is no answer: it is as of
 //!   then, or was done before.
 //! * Where the states are too many, an id is not judged until it is given to a producer again.
@@ -36,8 +38,9 @@ pub(super) fn judge(facts: &Facts<'_>, findings: &mut Findings) {
         return;
     }
     let levels = levels(facts);
+    let members = facts.history.entries.iter().any(|entry| entry.event == Event::Members);
     for (id, case) in cases(facts) {
-        if let Some(what) = Walk::new(&case, levels).unexplained() {
+        if let Some(what) = Walk::new(&case, levels, members).unexplained() {
             findings.add(13, || format!("transactional id {id}: {what}"));
         }
     }

@@ -367,6 +367,12 @@ impl State {
         vec![(Some(next), reply)]
     }
 
+    /// A coordinator that may have been replaced does not promise anything from memory while another
+    /// transition is pending.
+    pub(super) const fn unconfirmed() -> (Option<Self>, Reply) {
+        (None, refused(CONCURRENT_TRANSACTIONS))
+    }
+
     /// Why a batch or an offset of a transaction may be refused.
     fn verify(&self, asking: &Asking) -> Outcomes {
         let target = match asking.ask {

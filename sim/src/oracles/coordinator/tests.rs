@@ -258,6 +258,17 @@ fn a_coordinator_that_was_replaced_answers_as_of_then_and_binds_nobody() {
 }
 
 #[test]
+fn one_of_several_coordinators_promises_nothing_while_a_transition_may_never_arrive() {
+    let batch = TxnAsk::Produce { part: Some(0), adds: false };
+    let refused = after(begun(), [Wait(3_100), told(batch, A0, 51), told(COMMIT, A0, 0)]);
+    assert!(!explained(&refused), "the timeout's abort was decided, or there was none");
+    let mut history = history(&refused);
+    let said = Event::Members;
+    history.entries.insert(0, crate::history::Entry { at_us: 0, client: 0, event: said });
+    assert!(judge(&history).is_empty());
+}
+
+#[test]
 fn epochs_that_were_moved_are_known() {
     let ended = after(begun(), [told(COMMIT, A0, 0)]);
     let moved = after(ended, [Moved((7, 32_764))]);

@@ -17,6 +17,8 @@ type States = Option<BTreeMap<State, u64>>;
 /// A way through what happened to one id.
 pub(super) struct Walk<'c> {
     levels: Levels,
+    /// Whether the coordinator is one of several brokers.
+    members: bool,
     case: &'c Case,
     states: States,
     /// Requests that may be done yet.
@@ -32,7 +34,7 @@ pub(super) struct Walk<'c> {
 }
 
 impl<'c> Walk<'c> {
-    pub(super) fn new(case: &'c Case, levels: Levels) -> Self {
+    pub(super) fn new(case: &'c Case, levels: Levels, members: bool) -> Self {
         let timeout = |request: &Request| match request.asking.ask {
             TxnAsk::Init { timeout_ms } => u64::try_from(timeout_ms).ok(),
             _ => None,
@@ -40,6 +42,7 @@ impl<'c> Walk<'c> {
         let timeout_ms = case.requests.iter().filter_map(timeout).min().unwrap_or(0);
         Self {
             levels,
+            members,
             case,
             states: Some(BTreeMap::from([(State::unknown(), 0)])),
             live: BTreeSet::new(),
@@ -298,8 +301,11 @@ impl<'c> Walk<'c> {
         let others =
             || self.live.iter().any(|&other| other != place && self.may_be_pending(state, other));
         let pending = matches!(state.phase, Phase::Prepared(_)) || overdue || others();
-        let outcomes = state.outcomes(&request.asking, pending, self.levels).into_iter();
-        let fits = outcomes.filter_map(|(after, reply)| state.told(after, reply, told));
+        let mut outcomes = state.outcomes(&request.asking, pending, self.levels);
+        if self.members && pending && request.is_data() {
+            outcomes.push(State::unconfirmed());
+        }
+        let fits = outcomes.into_iter().filter_map(|(after, reply)| state.told(after, reply, told));
         fits.map(|mut after| {
             after.done.insert(place);
             after

@@ -166,6 +166,14 @@ pub enum Event {
         /// When it was asked.
         asked_us: u64,
     },
+    /// An operator tells a partition to end what a producer has in it (WriteTxnMarkers), from now on
+    /// or whenever that arrives.
+    MarkerAsked {
+        /// The partition.
+        part: Part,
+        /// The producer id.
+        pid: i64,
+    },
     /// Where the records of a leader epoch end was asked for and answered (OffsetForLeaderEpoch).
     LeaderEpochEnded {
         /// The partition.

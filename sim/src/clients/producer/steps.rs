@@ -354,6 +354,7 @@ impl Producer {
             return Step::Next;
         }
         let coordinator_epoch = (coordinator_epoch - older).max(0);
+        env.note(self.client, Event::MarkerAsked { part, pid });
         let request = ask::write_marker(identity, commit, coordinator_epoch, 2, part);
         env.send_aside(self.client, 2, request, ms * 1_000);
         Step::Next
@@ -426,6 +427,7 @@ impl Producer {
             return Step::Wait;
         };
         let identity = (pid, epoch.saturating_add(epoch_delta));
+        env.note(self.client, Event::MarkerAsked { part, pid });
         let request = ask::write_marker(identity, commit, coordinator_epoch, version, part);
         let api_version = if version >= 2 { 2 } else { 1 };
         self.session.call(env, Kind::Other, api_version, request);

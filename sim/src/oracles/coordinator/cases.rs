@@ -1,14 +1,14 @@
 //! The history, sorted by transactional id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Facts;
 use super::request::Request;
-use super::state::{Asking, Reply};
-use crate::history::{ClientId, Event, TxnAsk};
+use super::state::{Asking, INVALID_TXN_STATE, Reply};
+use crate::history::{ClientId, Event, Part, TxnAsk};
 
-/// What stands for the code of an answer that binds nobody: NOT_COORDINATOR.
-const NO_ANSWER: i16 = 16;
+/// What stands for an answer that binds nobody: NOT_COORDINATOR.
+const UNTOLD: Reply = Reply { code: 16, pid: -1, epoch: -1 };
 
 /// What happened.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,8 @@ pub(super) struct Case {
 pub(super) fn cases(facts: &Facts<'_>) -> BTreeMap<u32, Case> {
     let mut cases: BTreeMap<u32, Case> = BTreeMap::new();
     let mut places: BTreeMap<u64, (u32, usize)> = BTreeMap::new();
+    // Whom an operator's markers are for, and where.
+    let mut marked: BTreeSet<(i64, Part)> = BTreeSet::new();
     // What each client sent over the connection that it has.
     let mut sent: BTreeMap<ClientId, (u64, Vec<(u32, usize)>)> = BTreeMap::new();
     for entry in &facts.history.entries {
@@ -70,14 +72,11 @@ pub(super) fn cases(facts: &Facts<'_>) -> BTreeMap<u32, Case> {
                 let Some(&(id, place)) = places.get(&request) else { continue };
                 let Some(case) = cases.get_mut(&id) else { continue };
                 let request = &mut case.requests[place];
-                let mut reply = Reply { code, pid, epoch };
-                // One that had to be written, and was, is as good as any other.
-                let was_written = code == 0 && matches!(request.asking.ask, TxnAsk::Init { .. });
-                if of_old && !was_written {
-                    request.rumour = (code == 0).then_some(reply);
-                    reply = Reply { code: NO_ANSWER, pid: -1, epoch: -1 };
-                }
-                request.answered = Some((at_us, reply));
+                let reply = Reply { code, pid, epoch };
+                let rumour = of_old && !was_written(&request.asking, code);
+                let binds = !rumour && !may_be_spoilt(&request.asking, code, &marked);
+                request.rumour = (rumour && code == 0).then_some(reply);
+                request.answered = Some((at_us, if binds { reply } else { UNTOLD }));
                 case.steps.push((at_us, Step::Answered(place)));
             }
             &Event::TxnSettled { request, arrived } => {
@@ -85,6 +84,9 @@ pub(super) fn cases(facts: &Facts<'_>) -> BTreeMap<u32, Case> {
                 let Some(case) = cases.get_mut(&id) else { continue };
                 case.requests[place].lost = !arrived;
                 case.steps.push((at_us, Step::Settled(place)));
+            }
+            &Event::MarkerAsked { part, pid } => {
+                marked.insert((pid, part));
             }
             Event::Crashed => {
                 cases.values_mut().for_each(|case| case.steps.push((at_us, Step::Crashed)));
@@ -100,4 +102,15 @@ pub(super) fn cases(facts: &Facts<'_>) -> BTreeMap<u32, Case> {
         }
     }
     cases
+}
+
+/// What had to be written, and was, is as good an answer as any other, whoever gives it.
+const fn was_written(asking: &Asking, code: i16) -> bool {
+    code == 0 && matches!(asking.ask, TxnAsk::Init { .. })
+}
+
+/// Whether a batch may have been refused for a marker that came while it waited for its verification.
+fn may_be_spoilt(asking: &Asking, code: i16, marked: &BTreeSet<(i64, Part)>) -> bool {
+    let TxnAsk::Produce { part: Some(part), adds: false } = asking.ask else { return false };
+    code == INVALID_TXN_STATE && marked.contains(&(asking.pid, part))
 }

@@ -15,6 +15,8 @@
 //! * A wall clock that jumped may abort any open transaction.
 //! * One of several brokers does not say that a partition is in a transaction while another transition
 //!   is on its way, which may never arrive (seed 1069552).
+//! * An operator's marker that arrives while a batch waits for its verification has the batch refused
+//!   (spec 7.6; seed 1168388).
 //! * What a coordinator answers that is replaced and has not heard of it is no answer: it is as of
 //!   then, or was done before.
 //! * Where the states are too many, an id is not judged until it is given to a producer again.

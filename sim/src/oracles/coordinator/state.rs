@@ -108,7 +108,7 @@ pub(super) type Outcomes = Vec<(Option<State>, Reply)>;
 
 const OK: i16 = 0;
 const INVALID_PRODUCER_EPOCH: i16 = 47;
-const INVALID_TXN_STATE: i16 = 48;
+pub(super) const INVALID_TXN_STATE: i16 = 48;
 const INVALID_PRODUCER_ID_MAPPING: i16 = 49;
 const CONCURRENT_TRANSACTIONS: i16 = 51;
 const PRODUCER_FENCED: i16 = 90;

@@ -269,6 +269,19 @@ fn one_of_several_coordinators_promises_nothing_while_a_transition_may_never_arr
 }
 
 #[test]
+fn a_batch_may_be_refused_while_an_operators_marker_is_on_its_way_to_its_partition() {
+    let batch = |part| TxnAsk::Produce { part: Some(part), adds: false };
+    let refused = after(begun(), [told(batch(0), A0, 48)]);
+    assert!(!explained(&refused));
+    for (part, pid, may_be) in [(0, 7, true), (1, 7, false), (0, 8, false)] {
+        let mut history = history(&refused);
+        let said = Event::MarkerAsked { part, pid };
+        history.entries.insert(0, crate::history::Entry { at_us: 0, client: 0, event: said });
+        assert_eq!(judge(&history).is_empty(), may_be, "partition {part}, producer {pid}");
+    }
+}
+
+#[test]
 fn epochs_that_were_moved_are_known() {
     let ended = after(begun(), [told(COMMIT, A0, 0)]);
     let moved = after(ended, [Moved((7, 32_764))]);

@@ -21,7 +21,7 @@ use bytes::Bytes;
 use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated::create_topics_request::CreatableTopic;
 use kacrab_protocol::generated::{
-    CreateTopicsRequestData, InitProducerIdRequestData, ListGroupsRequestData,
+    CreateTopicsRequestData, ErrorCode, InitProducerIdRequestData, ListGroupsRequestData,
     ListTransactionsRequestData,
 };
 use support::{FETCH, PRODUCE, Writer, assert_produced, fetch, produce};
@@ -37,8 +37,6 @@ const KEPT: &str = "kept-by-a-name-that-no-request-has";
 const BAD_PER_GOOD: u64 = 50;
 /// How long an answer is waited for. What takes longer waits for other members, or for records.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// `COORDINATOR_LOAD_IN_PROGRESS`.
-const LOADING: i16 = 14;
 /// How long a good request may take on a busy machine.
 const GOOD_PATIENCE: Duration = Duration::from_secs(30);
 /// What the same requests once more may add to the resident memory, in KiB.
@@ -215,7 +213,8 @@ fn assert_loaded(folder: &Path, stream: &mut TcpStream) {
         if errors == [0, 0] {
             break;
         }
-        assert!(errors.iter().all(|error| [0, LOADING].contains(error)), "{errors:?}");
+        let loading = ErrorCode::CoordinatorLoadInProgress.code();
+        assert!(errors.iter().all(|error| [0, loading].contains(error)), "{errors:?}");
         wait_a_little();
     }
     let said = std::fs::read_to_string(folder.join("errors")).expect("a file");

@@ -410,18 +410,22 @@ fn a_group_that_something_is_written_for_does_not_keep_the_offsets_of_others() {
     assert_eq!(groups.state("g"), None);
 }
 
-#[test]
-fn a_record_of_a_producer_is_staged_only_where_its_batch_is_transactional() {
-    let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
-    groups.load(0);
-    let value = OffsetValue {
+fn an_offset() -> OffsetValue {
+    OffsetValue {
         offset: 4,
         leader_epoch: 2,
         metadata: Arc::from(""),
         commit_timestamp_ms: 0,
         expire_timestamp_ms: None,
         topic_id: TopicId(7),
-    };
+    }
+}
+
+#[test]
+fn a_record_of_a_producer_is_staged_only_where_its_batch_is_transactional() {
+    let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
+    groups.load(0);
+    let value = an_offset();
     let key = GroupKey::Offset { group: Arc::from("g"), tp: in0() }.encode();
     let mut header = BatchHeader::decode(&[0; BatchHeader::LENGTH]).unwrap();
     header.producer_id = 5;
@@ -530,14 +534,7 @@ fn a_groups_own_tombstone_takes_no_offsets() {
     let mut groups = GroupCoordinator::new(GroupConfig { partitions: 1, ..Default::default() });
     groups.load(0);
     let group: GroupId = Arc::from("g");
-    let value = OffsetValue {
-        offset: 4,
-        leader_epoch: 2,
-        metadata: Arc::from(""),
-        commit_timestamp_ms: 0,
-        expire_timestamp_ms: None,
-        topic_id: TopicId(7),
-    };
+    let value = an_offset();
     let offset = GroupKey::Offset { group: group.clone(), tp: in0() }.encode();
     let records = [
         (0, Some(offset), Some(value.encode())),

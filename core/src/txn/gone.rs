@@ -100,10 +100,7 @@ impl TxnCoordinator {
         let Some(entry) = self.shards.get(&partition).and_then(|shard| shard.get(id)) else {
             return;
         };
-        // With the tags whatever the level is by now: they may hold the producer id that the client
-        // was told to go on with, and no other record has it.
-        let level = self.config.transaction_version.max(1);
-        let value = records::encode_value(&entry.metadata, level);
+        let value = records::encode_value(&entry.metadata, self.config.transaction_version);
         let record = (records::encode_key(id), Some(value));
         self.emit_append(partition, vec![record], Appending::Again(id.clone()));
     }

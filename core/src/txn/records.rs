@@ -62,10 +62,12 @@ pub fn decode_key(key: &Bytes) -> Result<Arc<str>, TxnRecordError> {
     take_text(&mut cursor, length)
 }
 
-/// The value of metadata at a cluster's transaction.version. A kept transaction needs the tags, so
-/// its records are of version 1 also where the level is 0 by now.
+/// The value of metadata at a cluster's transaction.version. A kept transaction needs the tags, and so
+/// does the producer id that a client was told to go on with: no other record has it. Such records
+/// are of version 1 also where the level is 0 by now.
 pub(crate) fn encode_value(metadata: &Metadata, transaction_version: i16) -> Bytes {
-    let flexible = transaction_version >= 1 || metadata.is_kept();
+    let has_next = metadata.next_producer_id != NO_PRODUCER_ID;
+    let flexible = transaction_version >= 1 || metadata.is_kept() || has_next;
     let mut out = BytesMut::with_capacity(64);
     out.put_i16(i16::from(flexible));
     out.put_i64(metadata.producer_id);

@@ -92,6 +92,16 @@ fn a_value_that_switches_the_producer_id_carries_the_next_one() {
 }
 
 #[test]
+fn a_producer_id_to_go_on_with_is_written_at_every_level() {
+    let mut decided = metadata(TxnState::PrepareAbort, 6, i16::MAX);
+    decided.next_producer_id = 7;
+    for level in 0..=2 {
+        let read = decode_value(&encode_value(&decided, level)).unwrap();
+        assert_eq!(read.next_producer_id, 7, "level {level}");
+    }
+}
+
+#[test]
 fn a_kept_transaction_has_its_owner_in_kafkas_own_tags_at_every_level() {
     let mut kept = metadata(TxnState::Ongoing, 6, 100);
     kept.client_version = 2;

@@ -102,12 +102,9 @@ fn while_members_wait_for_their_assignment_only_transactions_may_commit() {
 /// `ConsumerProtocolSubscription` version 0 of the topic `in`.
 const SUBSCRIBED: &str = "\0\0\0\0\0\x01\0\x02in\0\0\0\0";
 
-#[test]
-fn offsets_of_a_subscribed_topic_stay_and_those_of_an_emptied_group_age_from_then_on() {
-    let mut world = World::new();
-    let day_ms = 24 * 3_600_000;
-    let consumer = As { protocols: &[("range", SUBSCRIBED)], ..member("") };
-    let (who, join) = world.enter(&consumer);
+/// The only member of a stable group in generation 1 commits offset 9 of `in`.
+fn alone_with_an_offset(world: &mut World, who: &As) -> As {
+    let (who, join) = world.enter(who);
     world.pass_ms(4_000);
     world.joined(join);
     let sync = world.sync(&who, 1, &[]);
@@ -115,6 +112,15 @@ fn offsets_of_a_subscribed_topic_stay_and_those_of_an_emptied_group_age_from_the
     let to = world.ask();
     world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
     world.settle();
+    who
+}
+
+#[test]
+fn offsets_of_a_subscribed_topic_stay_and_those_of_an_emptied_group_age_from_then_on() {
+    let mut world = World::new();
+    let day_ms = 24 * 3_600_000;
+    let consumer = As { protocols: &[("range", SUBSCRIBED)], ..member("") };
+    let who = alone_with_an_offset(&mut world, &consumer);
     world.now.wall_ms += 8 * day_ms;
     world.groups.expire_offsets(world.now);
     world.settle();
@@ -144,14 +150,7 @@ fn keeps_its_offset(
 ) -> bool {
     let mut world = World::new();
     world.protocol_type = kind;
-    let (who, join) = world.enter(&As { protocols, ..member("") });
-    world.pass_ms(4_000);
-    world.joined(join);
-    let sync = world.sync(&who, 1, &[]);
-    world.synced(sync).unwrap();
-    let to = world.ask();
-    world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
-    world.settle();
+    alone_with_an_offset(&mut world, &As { protocols, ..member("") });
     world.now.wall_ms += 8 * 24 * 3_600_000;
     world.groups.expire_offsets(world.now);
     world.settle();
@@ -183,14 +182,7 @@ fn a_group_with_members_and_no_offsets_outlives_the_sweep_and_its_coordinator() 
 fn offsets_of_an_emptied_group_age_from_then_on_for_the_next_coordinator_too() {
     let mut world = World::new();
     let day_ms = 24 * 3_600_000;
-    let (who, join) = world.enter(&member(""));
-    world.pass_ms(4_000);
-    world.joined(join);
-    let sync = world.sync(&who, 1, &[]);
-    world.synced(sync).unwrap();
-    let to = world.ask();
-    world.groups.commit(world.now, to, &commit(&who.member, None, 1, 9));
-    world.settle();
+    let who = alone_with_an_offset(&mut world, &member(""));
     world.now.wall_ms += 8 * day_ms;
     world.leave(&who);
     let mut world = world.crash();

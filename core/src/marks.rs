@@ -147,6 +147,14 @@ marks! {
     JournalStalled = "store.journal.stalled",
     /// A journal write failed; its turns failed with it.
     StoreWriteFailed = "store.write.failed",
+    /// Large batches went to their segments before their turns went to the journal.
+    BatchesPlaced = "store.placed",
+    /// Such a write failed; the turns failed with it.
+    PlacingFailed = "store.placed.failed",
+    /// A large batch went into the journal, and a checkpoint was asked for that ends that.
+    PlacingAsksForCheckpoint = "store.placed.asks_for_checkpoint",
+    /// A start found placed batches where the journal says.
+    RecoveryPlaced = "store.recovery.placed",
     /// A sync failed; the store serves no appends any more.
     StoreSyncFailed = "store.sync.failed",
     /// A log went on in a new segment.

@@ -237,6 +237,9 @@ properties! {
     verdict_durability: Durability = Durability::Fsync, "fsync", "verdict.durability", [MIN, MAX];
     /// Size of each of the two journal files, in bytes.
     verdict_journal_bytes: u64 = 67108864, "67108864", "verdict.journal.bytes", [1048576, MAX];
+    /// A batch of this many bytes or more goes to its segment at once, and the journal names the
+    /// place only; 9223372036854775807 for none.
+    verdict_place_bytes: u64 = 65536, "65536", "verdict.place.bytes", [0, MAX];
     /// Memory for recent record batches, in bytes.
     verdict_cache_bytes: u64 = 67108864, "67108864", "verdict.cache.bytes", [0, MAX];
     /// How often segments are synced and the journal is recycled, in ms.

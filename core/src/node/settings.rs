@@ -81,6 +81,11 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
         )
         .unwrap_or(usize::MAX)
         .max(1),
+        place_bytes_min: match config.verdict_place_bytes {
+            // As large as a setting can be.
+            9_223_372_036_854_775_807.. => u64::MAX,
+            bytes => bytes,
+        },
         ..StoreConfig::default()
     }
 }
@@ -171,6 +176,7 @@ mod tests {
             verdict_journal_bytes: 1 << 20,
             log_index_interval_bytes: 123,
             verdict_cache_bytes: 456,
+            verdict_place_bytes: 321,
             verdict_checkpoint_interval_ms: 789,
             ..BrokerConfig::default()
         };
@@ -182,11 +188,17 @@ mod tests {
             checkpoint_interval_ms: 789,
             write_behind_bytes: 4 << 10,
             sync_files_max: 32,
+            place_bytes_min: 321,
             ..StoreConfig::default()
         };
         assert_eq!(store(&config), expected);
-        let tiny = BrokerConfig { verdict_journal_bytes: 1, ..config };
+        let tiny = BrokerConfig {
+            verdict_journal_bytes: 1,
+            verdict_place_bytes: i64::MAX.cast_unsigned(),
+            ..config
+        };
         assert_eq!(store(&tiny).sync_files_max, 1);
+        assert_eq!(store(&tiny).place_bytes_min, u64::MAX, "none");
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //!   2 create     segment bytes u32, name length u16, topic name
 //!   3 delete
 //!   4 log start  offset i64
+//!   5 placed     base offset i64, offset behind the last record i64, segment's base offset i64,
+//!                position u64, length u64, the batch's crc u32, name length u16, topic name
 //! ```
 //!
 //! All integers are big endian. Persisted: never renumber.
@@ -28,6 +30,7 @@ use alloc::vec::Vec;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::block::Block;
+use super::placing::Home;
 use crate::types::{Offset, PartitionId, TopicId, TopicName};
 
 /// "VJF1".
@@ -45,12 +48,30 @@ const KIND_APPEND: u8 = 1;
 const KIND_CREATE: u8 = 2;
 const KIND_DELETE: u8 = 3;
 const KIND_LOG_START: u8 = 4;
+const KIND_PLACED: u8 = 5;
+
+/// A batch that is in its segment already.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PlacedAt {
+    /// Names the folder, also when neither a checkpoint nor the journal does.
+    pub(super) topic: TopicName,
+    pub(super) home: Home,
+    pub(super) base_offset: Offset,
+    /// Offset behind its last record.
+    pub(super) end: Offset,
+    /// Bytes of it.
+    pub(super) size: u64,
+    /// As in its header: another batch may have been there before.
+    pub(super) crc: u32,
+}
 
 /// One change of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Entry {
     /// A batch at the log's end.
     Append { id: PartitionId, block: Block },
+    /// The same, in its segment already; the batch only before the turn is persisted.
+    Placed { id: PartitionId, at: PlacedAt, block: Option<Block> },
     /// A log begins, empty.
     Create { id: PartitionId, topic: TopicName, segment_bytes: u32 },
     /// A log and its files are no more.
@@ -64,6 +85,7 @@ impl Entry {
     pub(super) const fn id(&self) -> PartitionId {
         match self {
             Self::Append { id, .. }
+            | Self::Placed { id, .. }
             | Self::Create { id, .. }
             | Self::Delete { id }
             | Self::LogStart { id, .. } => *id,
@@ -75,6 +97,7 @@ impl Entry {
         ENTRY_HEAD
             + match self {
                 Self::Append { block, .. } => 12 + block.size(),
+                Self::Placed { at, .. } => 46 + at.topic.as_str().len() as u64,
                 Self::Create { topic, .. } => 6 + topic.as_str().len() as u64,
                 Self::Delete { .. } => 0,
                 Self::LogStart { .. } => 8,
@@ -96,6 +119,7 @@ impl Entry {
     fn encode(&self, head: &mut BytesMut, out: &mut Vec<Bytes>) {
         head.put_u8(match self {
             Self::Append { .. } => KIND_APPEND,
+            Self::Placed { .. } => KIND_PLACED,
             Self::Create { .. } => KIND_CREATE,
             Self::Delete { .. } => KIND_DELETE,
             Self::LogStart { .. } => KIND_LOG_START,
@@ -115,10 +139,18 @@ impl Entry {
                     }
                 }
             }
+            Self::Placed { at, .. } => {
+                head.put_i64(at.base_offset);
+                head.put_i64(at.end);
+                head.put_i64(at.home.segment);
+                head.put_u64(at.home.position);
+                head.put_u64(at.size);
+                head.put_u32(at.crc);
+                put_name(&at.topic, head);
+            }
             Self::Create { topic, segment_bytes, .. } => {
                 head.put_u32(*segment_bytes);
-                head.put_u16(u16::try_from(topic.as_str().len()).unwrap_or(u16::MAX));
-                head.put_slice(topic.as_str().as_bytes());
+                put_name(topic, head);
             }
             Self::Delete { .. } => {}
             Self::LogStart { offset, .. } => head.put_i64(*offset),
@@ -143,19 +175,36 @@ impl Entry {
             }
             KIND_CREATE => {
                 let segment_bytes = body.try_get_u32().ok()?;
-                let length = usize::from(body.try_get_u16().ok()?);
-                if length > body.len() {
-                    return None;
-                }
-                let name = body.split_to(length);
-                let topic = TopicName::from(core::str::from_utf8(&name).ok()?);
+                let topic = get_name(body)?;
                 Some(Self::Create { id, topic, segment_bytes })
+            }
+            KIND_PLACED => {
+                let (base_offset, end) = (body.try_get_i64().ok()?, body.try_get_i64().ok()?);
+                let (segment, position) = (body.try_get_i64().ok()?, body.try_get_u64().ok()?);
+                let (size, crc) = (body.try_get_u64().ok()?, body.try_get_u32().ok()?);
+                let home = Home { segment, position };
+                let at = PlacedAt { topic: get_name(body)?, home, base_offset, end, size, crc };
+                Some(Self::Placed { id, at, block: None })
             }
             KIND_DELETE => Some(Self::Delete { id }),
             KIND_LOG_START => Some(Self::LogStart { id, offset: body.try_get_i64().ok()? }),
             _ => None,
         }
     }
+}
+
+fn put_name(topic: &TopicName, head: &mut BytesMut) {
+    head.put_u16(u16::try_from(topic.as_str().len()).unwrap_or(u16::MAX));
+    head.put_slice(topic.as_str().as_bytes());
+}
+
+fn get_name(body: &mut Bytes) -> Option<TopicName> {
+    let length = usize::from(body.try_get_u16().ok()?);
+    if length > body.len() {
+        return None;
+    }
+    let name = body.split_to(length);
+    Some(TopicName::from(core::str::from_utf8(&name).ok()?))
 }
 
 /// Where a frame stands in the journal.

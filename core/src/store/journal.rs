@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::frame::{self, Entry, Place};
+use super::placing::Placing;
 use super::{StorageError, TurnId};
 
 /// One of the two files.
@@ -67,14 +68,21 @@ pub(super) struct Journal {
     /// The node is being told of the doomed turns. Until it has taken that in, what it appends
     /// builds on them, and fails with them.
     told: bool,
+    /// Whether its frames may name places in segments.
+    names_places: bool,
+    /// A write has failed since the last good one, and may have left whole frames. They may name
+    /// places, so a frame without entries, of this sequence, goes over them before anything goes to
+    /// those places.
+    cover: Option<u64>,
     faulted: Option<StorageError>,
 }
 
 impl Journal {
     /// A journal that is not to be written yet.
-    pub(super) fn new(file_bytes: u64) -> Self {
+    pub(super) fn new(file_bytes: u64, names_places: bool) -> Self {
         Self {
             file_bytes,
+            names_places,
             files: [JournalFile::default(); 2],
             active: 1,
             generation: 0,
@@ -89,6 +97,7 @@ impl Journal {
             writing_end: 0,
             doomed: None,
             told: false,
+            cover: None,
             faulted: None,
         }
     }
@@ -164,33 +173,56 @@ impl Journal {
         self.file_bytes
     }
 
-    /// The next write, when none is in flight and there is room.
-    pub(super) fn next_write(&mut self, max_bytes: u64) -> Option<JournalWrite> {
+    /// The next write, when none is in flight and there is room. What `placing` places goes to its
+    /// segment before.
+    pub(super) fn next_write(
+        &mut self,
+        max_bytes: u64,
+        placing: &mut Placing<'_>,
+    ) -> Option<JournalWrite> {
         if !self.ready || self.writing.is_some() || self.faulted.is_some() {
             return None;
         }
         let first = self.waiting.front()?.bytes;
         let switched = self.make_room(first)?;
         let (active, mut previous) = (self.files[self.active], self.persisted);
-        let (mut data, mut turns, mut end) = (Vec::new(), Vec::new(), active.end);
-        while let Some(turn) = self.waiting.front() {
-            let next = end.saturating_add(turn.bytes);
-            let grouped = next - active.end > max_bytes && !turns.is_empty();
-            if next > self.file_bytes || grouped {
-                break;
-            }
-            let turn = self.waiting.pop_front().expect("front() was Some");
+        let mut turns = match self.cover {
+            Some(sequence) => alloc::vec![Turn { sequence, entries: Vec::new(), bytes: 0 }],
+            None => self.next_group(active.end, max_bytes),
+        };
+        for turn in &turns {
+            placing.look(&turn.entries);
+        }
+        let (mut data, mut end) = (Vec::new(), active.end);
+        for turn in &mut turns {
+            placing.place(&mut turn.entries);
             let generation = active.generation;
             let place = Place { generation, sequence: turn.sequence, previous };
             frame::encode(place, &turn.entries, &mut data);
             previous = turn.sequence;
-            self.waiting_bytes -= turn.bytes;
-            turns.push(turn);
-            end = next;
+            let bytes: u64 = turn.entries.iter().map(Entry::size).sum();
+            end = end.saturating_add(frame::HEADER_BYTES + bytes);
         }
         self.writing = Some(turns);
         self.writing_end = end;
         Some(JournalWrite { file: self.active, position: active.end, data, switched })
+    }
+
+    /// Takes out the turns that go into one write, as if nothing of them were placed.
+    fn next_group(&mut self, begin: u64, max_bytes: u64) -> Vec<Turn> {
+        let (mut turns, mut end) = (Vec::new(), begin);
+        while let Some(turn) = self.waiting.front() {
+            let next = end.saturating_add(turn.bytes);
+            let grouped = next - begin > max_bytes && !turns.is_empty();
+            if next > self.file_bytes || grouped {
+                break;
+            }
+            let turn = self.waiting.pop_front().expect("front() was Some");
+            self.waiting_bytes -= turn.bytes;
+            turns.push(turn);
+            end = next;
+        }
+        turns
     }
 
     /// Makes the active file one that has room for a frame; `None` when neither has.
@@ -232,6 +264,7 @@ impl Journal {
     /// The write in flight is done: its entries, in order.
     pub(super) fn write_done(&mut self) -> Vec<Entry> {
         let turns = self.writing.take().unwrap_or_default();
+        self.cover = None;
         let file = &mut self.files[self.active];
         file.end = self.writing_end;
         if let Some(last) = turns.last() {
@@ -284,6 +317,10 @@ impl Journal {
     pub(super) fn failure_taken_in(&mut self) {
         self.doomed = None;
         self.told = false;
+        if self.names_places {
+            self.cover = Some(self.next_turn);
+            self.next_turn += 1;
+        }
     }
 
     /// Forgets what the open turn was to hold.
@@ -316,13 +353,15 @@ mod tests {
     }
 
     fn ready(file_bytes: u64) -> Journal {
-        let mut journal = Journal::new(file_bytes);
+        let mut journal = Journal::new(file_bytes, false);
         journal.checkpointed(0);
         journal
     }
 
     fn write(journal: &mut Journal) -> Option<(usize, u64)> {
-        journal.next_write(1 << 20).map(|write| (write.file, write.position))
+        let logs = alloc::collections::BTreeMap::new();
+        let mut placing = Placing::new(&logs, u64::MAX);
+        journal.next_write(1 << 20, &mut placing).map(|write| (write.file, write.position))
     }
 
     #[test]

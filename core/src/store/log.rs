@@ -12,6 +12,7 @@ use super::AbortedTxn;
 use super::block::Block;
 use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
+use super::placing::Home;
 use super::segment::Segment;
 use crate::mark;
 use crate::types::{Offset, PartitionId, TopicPartition};
@@ -82,6 +83,14 @@ pub(super) struct Log {
     pub(super) cleaned_to: Offset,
     /// How often its files were replaced: a read that began before is to begin again.
     pub(super) replaced: u32,
+    /// The last durable checkpoint ends here, and the segment it ends in begins at
+    /// [`Log::durable_base`]; `None` when there is none.
+    pub(super) durable_end: Offset,
+    pub(super) durable_base: Option<Offset>,
+    /// The segment whose name is durable because a batch was placed in it.
+    pub(super) named_base: Option<Offset>,
+    /// Where the last placed batch ends ([`super::placing`]).
+    pub(super) placed_to: Offset,
     /// Cleaning found a batch that it cannot read, and leaves the log alone in this life.
     pub(super) uncleanable: bool,
 }
@@ -115,6 +124,10 @@ impl Log {
             clean_end: 0,
             cleaned_to: 0,
             replaced: 0,
+            durable_end: 0,
+            durable_base: None,
+            named_base: None,
+            placed_to: 0,
             uncleanable: false,
         }
     }
@@ -142,6 +155,33 @@ impl Log {
         self.unwritten += 1;
         self.unwritten_bytes = self.unwritten_bytes.saturating_add(size);
         full
+    }
+
+    /// Adds a persisted batch that is in its segment already. Says whether a segment was rolled.
+    pub(super) fn append_placed(&mut self, block: Block, home: Home, interval: u32) -> bool {
+        let (header, size) = (block.header, block.size());
+        let rolled = self.active().base != home.segment;
+        if rolled {
+            self.roll_next = false;
+            self.active_mut().index_time();
+            self.segments.push(Segment::new(home.segment));
+        }
+        self.log_end = block.end();
+        self.placed_to = self.log_end;
+        let segment = self.active_mut();
+        let position = segment.add(&header, size, interval);
+        segment.written = segment.written.saturating_add(size);
+        assert!(
+            position == home.position && self.unwritten == 0,
+            "a placed batch follows what its log has in files: {home:?}"
+        );
+        self.cached.push_back(Cached { block, segment: home.segment, position });
+        rolled
+    }
+
+    /// Whether batches since the last durable checkpoint are placed: then all that follow are.
+    pub(super) const fn is_placed(&self) -> bool {
+        self.placed_to > self.durable_end
     }
 
     /// Moves the log's start and returns the segments that lie wholly below it. When nothing is

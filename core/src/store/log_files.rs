@@ -116,6 +116,8 @@ impl LogFiles {
         log.snapshot = self.image.snapshot;
         log.leader_epochs.clone_from(&self.image.leader_epochs);
         log.start_in_file = self.image.log_start;
+        log.durable_end = self.image.log_end;
+        log.durable_base = self.image.segments.last().map(|segment| segment.base);
         for segment in &self.image.segments {
             let Some(place) = log.place_of(segment.base) else { continue };
             let live = &mut log.segments[place];

@@ -31,6 +31,8 @@ pub mod fuzz;
 mod journal;
 mod log;
 mod log_files;
+mod placed;
+mod placing;
 mod read;
 mod recover_log;
 pub mod recovered;
@@ -57,13 +59,14 @@ use self::cleaning::Cleaning;
 use self::frame::Entry;
 use self::journal::Journal;
 use self::log::Log;
+use self::placing::Held;
 use self::read::PendingRead;
 pub use self::recovered::{BatchSummary, RecoveredLog, summary_of};
 use self::recovery::Recovery;
 use self::writeback::Removal;
 use crate::batch::StoredBatch;
 use crate::clean::Job;
-use crate::io::{FileError, FileOp, FilePath, FileResult, Lane, Ticket};
+use crate::io::{FileError, FileOp, FileResult, Ticket};
 use crate::mark;
 use crate::partition::AbortedTxn;
 use crate::time::{Now, Timestamp};
@@ -114,6 +117,9 @@ pub struct StoreConfig {
     pub write_behind_bytes: u64,
     /// Files of a checkpoint that are synced at once, or a few more.
     pub sync_files_max: usize,
+    /// Bytes of a batch that goes to its segment before its turn goes to the journal, which then
+    /// only names the place; `u64::MAX` for none.
+    pub place_bytes_min: u64,
 }
 
 impl Default for StoreConfig {
@@ -129,6 +135,7 @@ impl Default for StoreConfig {
             scan_chunk_bytes: 1 << 20,
             write_behind_bytes: 256 << 10,
             sync_files_max: 2_048,
+            place_bytes_min: u64::MAX,
         }
     }
 }
@@ -257,6 +264,8 @@ pub struct LogSnapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Purpose {
     Journal,
+    /// In front of a journal write.
+    Placing,
     Writeback(PartitionId),
     Removal,
     /// Of the cleaning with this number.
@@ -286,6 +295,10 @@ enum Phase {
 pub struct Store {
     config: StoreConfig,
     journal: Journal,
+    /// A journal write that waits for its placed batches.
+    held: Option<alloc::boxed::Box<Held>>,
+    /// Bytes of batches placed since the last checkpoint began.
+    placed_bytes: u64,
     logs: BTreeMap<PartitionId, Log>,
     /// Logs whose durable bytes are damaged: they are there, and not served.
     damaged: BTreeSet<PartitionId>,
@@ -331,7 +344,9 @@ impl Store {
     #[must_use]
     pub fn new(config: StoreConfig) -> Self {
         Self {
-            journal: Journal::new(config.journal_bytes),
+            journal: Journal::new(config.journal_bytes, config.place_bytes_min < u64::MAX),
+            held: None,
+            placed_bytes: 0,
             cache: Cache::new(config.cache_bytes),
             config,
             logs: BTreeMap::new(),
@@ -448,19 +463,7 @@ impl Store {
     /// Emits a journal write for the turns that wait, unless one is in flight. To be called
     /// whenever the node has worked off an input.
     pub fn flush(&mut self) {
-        if let Some(write) = self.journal.next_write(self.config.journal_write_bytes) {
-            if write.switched {
-                mark!(JournalSwitched);
-            }
-            let op = FileOp::Write {
-                path: FilePath::from(files::JOURNAL[write.file]),
-                position: write.position,
-                data: write.data,
-                sync: self.config.durability == Durability::Fsync,
-                lane: Lane::Journal,
-            };
-            self.emit(Purpose::Journal, op);
-        }
+        self.write_journal();
         self.pump();
     }
 
@@ -478,6 +481,7 @@ impl Store {
         !self.holds(id)
             && self.checkpoint.is_none()
             && !self.in_flight.values().any(|purpose| *purpose == Purpose::Writeback(id))
+            && !self.held.as_ref().is_some_and(|held| held.is_of(id))
             && !self.removing_folders.contains_key(&folder)
             && !self.reads.values().any(|read| read.is_of(id))
     }
@@ -542,6 +546,7 @@ impl Store {
     pub fn done(&mut self, now: Now, ticket: Ticket, result: FileResult) {
         match self.in_flight.remove(&ticket) {
             Some(Purpose::Journal) => self.journal_done(&result),
+            Some(Purpose::Placing) => self.placing_done(now.at, &result),
             Some(Purpose::Writeback(id)) => self.write_done(now.at, id, &result),
             Some(Purpose::Removal) => self.removal_done(now.at, &result),
             Some(Purpose::Cleaning(number)) => self.cleaning_op_done(now.at, number, result),
@@ -606,7 +611,8 @@ impl Store {
             self.report_failed_turns();
         }
         let last = self.stopping && !self.journal.is_busy();
-        if last || stalled || self.checkpoint_retry || self.journal.is_half_full() {
+        let much = self.journal.is_half_full() || self.much_is_placed();
+        if last || stalled || self.checkpoint_retry || much {
             self.ask_for_checkpoint();
         }
     }
@@ -621,18 +627,7 @@ impl Store {
                     self.apply(entry);
                 }
             }
-            // The write is followed by a sync; which of them failed the system does not say, so
-            // the worse is assumed.
-            Err(error)
-                if error != FileError::NoSpace && self.config.durability == Durability::Fsync =>
-            {
-                self.journal.fail(StorageError::Io);
-                self.fault(String::from("a write and sync of the journal failed"));
-            }
-            Err(error) => {
-                mark!(StoreWriteFailed);
-                self.journal.fail(error.into());
-            }
+            Err(error) => self.journal_write_failed(error),
         }
         self.report_failed_turns();
     }
@@ -652,6 +647,12 @@ impl Store {
                 self.dirty.insert(id);
                 self.want_write(id);
                 self.evict();
+            }
+            Entry::Placed { id, at, block } => {
+                // Without the batch it is one that recovery found in its place.
+                if let Some(block) = block {
+                    self.apply_placed(id, at.home, block);
+                }
             }
             Entry::Create { id, topic, segment_bytes } => {
                 let topic = TopicPartition::new(topic, id.partition);

@@ -14,6 +14,7 @@ use super::files::{self, Kind};
 use super::found_log::{Found, Holes, epochs_that_fit};
 use super::frame::Entry;
 use super::log::{Folder, Log};
+use super::placed::{Placed, Stretch};
 use super::recovered::{BatchSummary, RecoveredLog};
 use super::recovery::SEGMENT_KINDS;
 use super::script::{Script, Stop};
@@ -26,6 +27,8 @@ use crate::types::{Offset, PartitionId, TopicPartition};
 /// Segment size of a log that was found without a checkpoint, as Apache Kafka's default.
 const FOUND_SEGMENT_BYTES: u32 = 1 << 30;
 
+const PLACED_DAMAGED: &str = "a batch is not where the journal says";
+
 /// A log to be recovered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LogPlan {
@@ -37,23 +40,27 @@ pub(super) struct LogPlan {
     created: Option<u32>,
     /// The journal's tail of it.
     pub(super) entries: Vec<Entry>,
+    /// Where that names places.
+    pub(super) placed: Placed,
 }
 
 impl LogPlan {
     /// A log that the checkpoint knows.
     pub(super) fn checkpointed(image: LogImage) -> Self {
-        let topic = TopicPartition::new(image.topic.clone(), image.id.partition);
-        Self { id: image.id, topic, image: Some(image), created: None, entries: Vec::new() }
+        let image_id = image.id;
+        let topic = TopicPartition::new(image.topic.clone(), image_id.partition);
+        Self { image: Some(image), ..Self::found(image_id, topic) }
     }
 
     /// A folder that the checkpoint does not know.
     pub(super) fn found(id: PartitionId, topic: TopicPartition) -> Self {
-        Self { id, topic, image: None, created: None, entries: Vec::new() }
+        let placed = Placed::default();
+        Self { id, topic, image: None, created: None, entries: Vec::new(), placed }
     }
 
     /// A log created since the checkpoint.
     pub(super) fn created(id: PartitionId, topic: TopicPartition, segment_bytes: u32) -> Self {
-        Self { id, topic, image: None, created: Some(segment_bytes), entries: Vec::new() }
+        Self { created: Some(segment_bytes), ..Self::found(id, topic) }
     }
 }
 
@@ -75,9 +82,18 @@ pub(super) struct LogEnd {
 enum Step {
     Open,
     Segment(usize),
+    /// What the journal holds in front of placed batches is written to its place.
+    Stretch,
     Snapshot,
-    Scan { segment: usize, position: u64, need: u64 },
-    Cut { segment: usize, position: u64 },
+    Scan {
+        segment: usize,
+        position: u64,
+        need: u64,
+    },
+    Cut {
+        segment: usize,
+        position: u64,
+    },
     End,
 }
 
@@ -98,15 +114,33 @@ pub(super) struct RecoverLog {
     damage: Option<String>,
     /// Where the batches that the journal holds of it begin and end.
     journal: Option<(Offset, Offset)>,
+    /// What is in the files behind what the checkpoint says.
+    stretch: Stretch,
+    /// Where the checkpoint's records end.
+    image_end: Offset,
     /// The names in its folder.
     names: BTreeSet<String>,
 }
 
 impl RecoverLog {
-    pub(super) fn new(plan: LogPlan) -> Self {
+    pub(super) fn new(mut plan: LogPlan) -> Self {
         let segment_bytes = plan.created.unwrap_or(FOUND_SEGMENT_BYTES);
         let mut log = Log::new(plan.id, plan.topic.clone(), segment_bytes);
-        if let Some(image) = &plan.image {
+        let (mut stretch, mut image_end) = (Stretch::default(), 0);
+        if let Some(image) = &mut plan.image {
+            image_end = image.log_end;
+            log.durable_end = image_end;
+            log.durable_base = image.segments.last().map(|segment| segment.base);
+            match Stretch::of(image, &plan.entries, core::mem::take(&mut plan.placed.blocks)) {
+                Some(found) => stretch = found,
+                None => plan.placed.damaged = true,
+            }
+            if let Some(end) = stretch.end() {
+                mark!(RecoveryPlaced);
+                stretch.extend(&mut image.segments);
+                image.log_end = end;
+                log.placed_to = end;
+            }
             log.segment_bytes = image.segment_bytes;
             log.log_start = image.log_start;
             log.log_end = image.log_end;
@@ -123,9 +157,11 @@ impl RecoverLog {
             scan_wanted: false,
             snapshot: None,
             tail: Vec::new(),
-            damage: None,
+            damage: plan.placed.damaged.then(|| String::from(PLACED_DAMAGED)),
             journal: in_journal(&plan.entries),
             names: BTreeSet::new(),
+            stretch,
+            image_end,
             plan,
         }
     }
@@ -144,7 +180,8 @@ impl RecoverLog {
             }
             Step::Open => self.open(script)?,
             Step::Segment(at) => self.load_segment(script, at)?,
-            Step::Snapshot => self.load_snapshot(script)?,
+            Step::Stretch => self.write_stretch(script)?,
+            Step::Snapshot => self.load_snapshot(script, config.index_interval_bytes)?,
             Step::Scan { segment, position, need } => {
                 self.scan(script, config, segment, position, need)?;
             }
@@ -160,7 +197,7 @@ impl RecoverLog {
     fn open(&mut self, script: &mut Script) -> Result<(), Stop> {
         let start = self.start_offset();
         let images = self.plan.image.as_ref().map(|image| live_segments(image, start));
-        let end = self.plan.image.as_ref().map_or(Offset::MAX, |image| image.log_end);
+        let end = self.plan.image.as_ref().map_or(Offset::MAX, |_| self.image_end);
         let folder = self.folder.as_str();
         let without_image = images.is_none();
         let journal = self.journal_begins();
@@ -196,7 +233,9 @@ impl RecoverLog {
             self.log.start_in_file = self.log.log_start;
         }
         if let Some(images) = images {
-            self.sizes = images.iter().map(|image| image.size).collect();
+            let stretch = &self.stretch;
+            self.sizes =
+                images.iter().map(|image| stretch.size_of(image.base, image.size)).collect();
             self.log.segments = Vec::new();
             if let Some(image) = &mut self.plan.image {
                 image.segments = images;
@@ -255,12 +294,12 @@ impl RecoverLog {
 
     fn load_segment(&mut self, script: &mut Script, at: usize) -> Result<(), Stop> {
         let Some(image) = self.plan.image.as_ref().and_then(|i| i.segments.get(at)).copied() else {
-            self.step = Step::Snapshot;
+            self.step = Step::Stretch;
             return Ok(());
         };
         let folder = self.folder.as_str();
-        let names = &self.names;
-        let loaded = script.run(|script| load_segment(script, folder, names, &image))?;
+        let (names, kept) = (&self.names, self.sizes[at]);
+        let loaded = script.run(|script| load_segment(script, folder, names, &image, kept))?;
         if loaded.length < image.size {
             self.damage.get_or_insert_with(|| {
                 format!(
@@ -276,7 +315,38 @@ impl RecoverLog {
         Ok(())
     }
 
-    fn load_snapshot(&mut self, script: &mut Script) -> Result<(), Stop> {
+    fn write_stretch(&mut self, script: &mut Script) -> Result<(), Stop> {
+        if let Some(image) = &self.plan.image
+            && self.damage.is_none()
+        {
+            let (folder, stretch) = (self.folder.as_str(), &self.stretch);
+            script.run(|script| stretch.write(script, folder, &image.segments))?;
+        }
+        self.step = Step::Snapshot;
+        Ok(())
+    }
+
+    /// Takes in what lies behind what the checkpoint says. When all is scanned anyway that finds it.
+    fn take_stretch(&mut self, interval: u32) {
+        let count = self.log.segments.len();
+        for (at, segment) in self.log.segments.iter_mut().enumerate() {
+            for (size, found) in self.stretch.in_segment(segment.base) {
+                match found {
+                    Ok(summary) => {
+                        segment.add(&summary.header, size, interval);
+                        self.tail.push(summary.clone());
+                    }
+                    Err(reason) => self.damage = Some(reason),
+                }
+            }
+            segment.written = segment.size;
+            if at + 1 < count && self.sizes[at] > segment.durable {
+                segment.index_time();
+            }
+        }
+    }
+
+    fn load_snapshot(&mut self, script: &mut Script, interval: u32) -> Result<(), Stop> {
         let image = self.plan.image.as_ref().and_then(|image| image.snapshot);
         if let Some(image) = image {
             let path = Kind::Snapshot.path(&self.folder, image.offset);
@@ -285,7 +355,7 @@ impl RecoverLog {
             let bytes = script.run(|script| script.read(&path, 0, length))?;
             let whole = bytes.len() == image.file.length as usize;
             match image.file.matching(&bytes).filter(|_| whole) {
-                Some(_) if image.offset == self.log.log_end => {
+                Some(_) if image.offset == self.image_end => {
                     self.log.snapshot = Some(image);
                     self.snapshot = Some((image.offset, bytes));
                 }
@@ -294,7 +364,10 @@ impl RecoverLog {
         }
         let empty = self.sizes.iter().all(|size| *size == 0);
         self.trusted &= self.snapshot.is_some() || empty;
-        if self.damage.is_some() || (self.trusted && !self.scan_wanted) {
+        if self.damage.is_some() {
+            self.step = Step::End;
+        } else if self.trusted && !self.scan_wanted {
+            self.take_stretch(interval);
             self.step = Step::End;
         } else {
             self.begin_scan();
@@ -347,7 +420,10 @@ impl RecoverLog {
         }
         if left == 0 {
             segment.written = segment.size;
-            segment.durable = if known { segment.size } else { 0 };
+            segment.durable = match &self.plan.image {
+                Some(image) => image.segments.get(at).map_or(0, |image| image.size),
+                None => 0,
+            };
             if at + 1 < self.sizes.len() {
                 segment.index_time();
             }
@@ -479,7 +555,7 @@ impl RecoverLog {
                 self.damage = Some(String::from("the last batch is not the checkpoint's"));
             }
             if self.damage.is_some() {
-                restore(&mut log, image);
+                restore(&mut log, image, &self.sizes);
             }
         } else {
             log.log_end = end_of(&self.tail).unwrap_or(log.log_end);
@@ -493,6 +569,10 @@ impl RecoverLog {
             if start > log.log_start {
                 // It moves there when the journal's batches are in.
                 self.plan.entries.push(Entry::LogStart { id: self.plan.id, offset: start });
+            }
+            let placed = self.plan.placed.blocks.last().map(|block| block.at.end);
+            if placed.is_some_and(|placed| placed > log.log_end) {
+                self.damage.get_or_insert_with(|| String::from(PLACED_DAMAGED));
             }
             let end = log.log_end.max(self.journal_ends(log.log_end));
             if let Some(taken) = log.snapshots.last().filter(|taken| **taken > end) {
@@ -508,13 +588,17 @@ impl RecoverLog {
             log_start: log.log_start,
             log_end: log.log_end,
             snapshot: self.snapshot.take(),
-            tail: if self.trusted { Vec::new() } else { core::mem::take(&mut self.tail) },
+            tail: {
+                let mut tail = core::mem::take(&mut self.tail);
+                tail.retain(|batch| !self.trusted || batch.header.base_offset >= self.image_end);
+                tail
+            },
             aborted,
             leader_epochs: log.leader_epochs.clone(),
         };
         let usable = !(found && self.damage.is_some());
         LogEnd {
-            changed: !self.trusted || self.scan_wanted,
+            changed: !self.trusted || self.scan_wanted || !self.stretch.is_empty(),
             log: usable.then_some(log),
             recovered,
             entries: core::mem::take(&mut self.plan.entries),
@@ -557,14 +641,15 @@ fn live_segments(image: &LogImage, start: Offset) -> Vec<SegmentImage> {
 
 /// Puts a damaged log's segments to where the checkpoint says they end, so that the journal's tail
 /// goes behind them and is kept.
-fn restore(log: &mut Log, image: &LogImage) {
+fn restore(log: &mut Log, image: &LogImage, sizes: &[u64]) {
     log.segments = image
         .segments
         .iter()
-        .map(|image| {
+        .zip(sizes)
+        .map(|(image, size)| {
             let mut segment = Segment::new(image.base);
-            segment.size = image.size;
-            segment.written = image.size;
+            segment.size = *size;
+            segment.written = *size;
             segment.durable = image.size;
             segment.max_timestamp = image.max_timestamp;
             segment.max_timestamp_offset = image.max_timestamp_offset;
@@ -610,17 +695,19 @@ struct LoadedSegment {
     txn_good: bool,
 }
 
-/// Reads one segment's indexes and cuts its files to what the checkpoint says.
+/// Reads one segment's indexes and cuts its files: these to what the checkpoint says, the batches to
+/// `kept` bytes.
 fn load_segment(
     script: &mut Script,
     folder: &str,
     names: &BTreeSet<String>,
     image: &SegmentImage,
+    kept: u64,
 ) -> Result<LoadedSegment, Stop> {
     let path = Kind::Log.path(folder, image.base);
     let length = script.length(&path)?.unwrap_or(0);
-    if length > image.size {
-        script.ask(FileOp::Truncate { path, length: image.size })?;
+    if length > kept {
+        script.ask(FileOp::Truncate { path, length: kept })?;
     }
     let mut indexes = Vec::new();
     for (kind, file) in SEGMENT_KINDS[1..].iter().zip([image.index, image.time, image.txn]) {

@@ -14,6 +14,7 @@ use bytes::{Bytes, BytesMut};
 use super::checkpoint_file::Image;
 use super::files::{self, Kind};
 use super::frame::{Entry, Frame, Scan, Scanned};
+use super::placed::PlacedCheck;
 use super::recover_log::{LogEnd, LogPlan, RecoverLog};
 use super::script::{Script, Stop};
 use super::{Durability, Phase, Purpose, Removal, Store, StoreEvent};
@@ -39,8 +40,12 @@ enum Step {
     OtherCheckpoint,
     /// One of the journal files.
     Journal(usize),
-    /// Which folders nothing read so far speaks of.
+    /// Which of their turns count.
     Frames,
+    /// Whether what the turns name is in its place.
+    Placed,
+    /// Which folders nothing read so far speaks of.
+    Folders,
     /// Whose those folders are, one after the other.
     Unknown,
     /// What logs there are.
@@ -69,6 +74,7 @@ pub(super) struct Recovery {
     frames: [Vec<Frame>; 2],
     /// The turns after the checkpoint.
     tail: Vec<Frame>,
+    placed: PlacedCheck,
     /// Highest generation of a journal file.
     generation: u64,
     /// A turn number above all that were read.
@@ -145,7 +151,12 @@ impl Store {
                 let file = *file;
                 recovery.read_journal(file, self.config.scan_chunk_bytes)?;
             }
-            Step::Frames => recovery.find_unknown(self.config.durability)?,
+            Step::Frames => {
+                recovery.take_tail(self.config.durability)?;
+                recovery.step = Step::Placed;
+            }
+            Step::Placed => recovery.check_placed(self.config.durability)?,
+            Step::Folders => recovery.find_unknown(),
             Step::Unknown => recovery.read_unknown()?,
             Step::Plan => {
                 for removal in recovery.plan() {
@@ -181,7 +192,9 @@ impl Store {
         }
         let Some(mut log) = log else {
             // Nothing to append to: what the journal holds for it must not be dropped.
-            let lost = entries.iter().any(|entry| matches!(entry, Entry::Append { .. }));
+            let lost = entries
+                .iter()
+                .any(|entry| matches!(entry, Entry::Append { .. } | Entry::Placed { .. }));
             if lost {
                 let reason = format!("{}: damaged, and the journal holds more", recovered.topic);
                 return Err(Stop::Damaged(reason));
@@ -353,9 +366,19 @@ impl Recovery {
         Ok(())
     }
 
+    /// Looks at the next place that the tail names, and notes the last turn that is whole.
+    fn check_placed(&mut self, durability: Durability) -> Result<(), Stop> {
+        let checkpoint = self.checkpoint.as_ref();
+        if self.placed.step(&mut self.script, &mut self.tail, checkpoint, durability)? {
+            let covered = checkpoint.map_or(0, |image| image.sequence);
+            self.last = self.tail.last().map_or(covered, |frame| frame.place.sequence);
+            self.step = Step::Folders;
+        }
+        Ok(())
+    }
+
     /// Finds the folders of logs that neither the checkpoint knows nor the journal creates.
-    fn find_unknown(&mut self, durability: Durability) -> Result<(), Stop> {
-        self.take_tail(durability)?;
+    fn find_unknown(&mut self) {
         let logs = self.checkpoint.iter().flat_map(|image| &image.logs);
         let known = logs
             .map(|log| files::folder(&TopicPartition::new(log.topic.clone(), log.id.partition)));
@@ -373,7 +396,6 @@ impl Recovery {
             .filter(|topic| !files::JOURNAL.contains(&topic.to_string().as_str()))
             .collect();
         self.step = Step::Unknown;
-        Ok(())
     }
 
     /// Reads whose folder the next unknown one is.
@@ -446,6 +468,9 @@ impl Recovery {
             }
         }
         let mut logs: Vec<LogPlan> = plans.into_values().collect();
+        for plan in &mut logs {
+            plan.placed = self.placed.take(plan.id);
+        }
         logs.sort_by_key(|plan| (rank(&plan.topic), plan.topic.clone(), plan.id));
         self.logs = logs.into();
         let removals = gone.into_iter().flat_map(|(folder, ids)| {

@@ -219,7 +219,7 @@ fn next_op(log: &mut Log) -> Option<FileOp> {
 }
 
 /// Takes note that what [`next_op`] named was done.
-fn advance(log: &mut Log) {
+pub(super) fn advance(log: &mut Log) {
     match log.folder {
         Folder::Absent => log.folder = Folder::Bare,
         Folder::Bare => log.folder = Folder::Present { durable: false },

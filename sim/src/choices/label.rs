@@ -177,6 +177,8 @@ labels! {
     WorldSize: Config = "config.world.size",
     /// Whom a client asks who leads.
     Asked: Workload = "cluster.asked",
+    /// From which size on batches go to their segments before the journal names the place.
+    Placing: Config = "config.placing",
 }
 
 impl Label {

@@ -20,6 +20,8 @@ pub(super) struct Contents {
     /// A sync has failed, or one that was overtaken by another length has ended: sectors that look
     /// clean may differ from the platter.
     may_differ: bool,
+    /// How often all of it was made durable at once.
+    synced: u64,
 }
 
 /// A set of sectors, a bit each.
@@ -73,6 +75,8 @@ pub(super) struct Unsynced {
     /// Its new length, when that is not durable.
     length: Option<usize>,
     sectors: Vec<(usize, Vec<u8>)>,
+    /// [`Contents::synced`] then.
+    synced: u64,
 }
 
 impl Contents {
@@ -134,6 +138,7 @@ impl Contents {
             self.durable[from..to].copy_from_slice(&self.cached[from..to]);
         }
         self.dirty.clear();
+        self.synced += 1;
     }
 
     /// What a sync would write now.
@@ -141,7 +146,7 @@ impl Contents {
         let sectors = self.dirty.iter().map(|sector| (sector, self.sector(sector).to_vec()));
         let length = self.cached.len();
         let length = (length != self.durable.len()).then_some(length);
-        Unsynced { length, sectors: sectors.collect() }
+        Unsynced { length, sectors: sectors.collect(), synced: self.synced }
     }
 
     fn sector(&self, sector: usize) -> &[u8] {
@@ -151,6 +156,10 @@ impl Contents {
 
     /// Makes durable what was unsynced at a moment; what changed since stays to be synced.
     pub(super) fn sync_as_of(&mut self, then: &Unsynced) {
+        if then.synced != self.synced {
+            // A later sync has ended before it, with all that it covers: that is not undone.
+            return;
+        }
         if let Some(length) = then.length {
             self.durable.resize(length, 0);
             self.may_differ |= length != self.cached.len();

@@ -177,3 +177,16 @@ fn a_hole_is_a_segment_that_lost_bytes_before_one_of_its_log_that_has_some() {
         assert_eq!(has_hole(&before, &files(after)), is_hole, "{after:?}");
     }
 }
+
+#[test]
+fn a_sync_that_ends_late_does_not_undo_a_later_one() {
+    let mut disk = SimDisk::default();
+    made(&mut disk, "a", b"hello");
+    run(&mut disk, write("a", 5, b", world", false)).expect("a disk without faults writes");
+    let all = FileOp::SyncAll { files: vec!["a".into()], folders: Vec::new() };
+    let as_of = disk.as_of(&all);
+    run(&mut disk, write("a", 12, b", again", true)).expect("a disk without faults writes");
+    disk.perform(0, &all, as_of, None, &Profile::dull(), &mut Source::dull()).expect("syncs");
+    disk.crash(&mut Source::dull());
+    assert_eq!(read(&mut disk, "a").as_deref(), Some(&b"hello, world, again"[..]));
+}

@@ -99,6 +99,7 @@ pub fn base_properties() -> Vec<(String, String)> {
         ("transaction.abort.timed.out.transaction.cleanup.interval.ms", SWEEP_MS.to_string()),
         ("num.partitions", "1".to_owned()),
         ("sim.journal.bytes", "65536".to_owned()),
+        ("verdict.place.bytes", i64::MAX.to_string()),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
@@ -402,6 +403,12 @@ fn draw_store(choices: &mut Source, scale: &Scale, set: &mut impl FnMut(&str, St
         "sim.journal.bytes",
         scale.journal_bytes[choices.below(Label::Property, 4) as usize].to_string(),
     );
+    // Most worlds keep to the journal, where turns fail in more ways.
+    if let Some(bytes) =
+        (choices.below(Label::Placing, 8) as usize).checked_sub(5).map(|size| [0, 200, 1_000][size])
+    {
+        set("verdict.place.bytes", bytes.to_string());
+    }
 }
 
 /// How soon segments are closed and deleted, and how many fetch sessions there may be.

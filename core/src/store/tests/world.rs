@@ -29,6 +29,7 @@ pub(super) const CONFIG: StoreConfig = StoreConfig {
     scan_chunk_bytes: 700,
     write_behind_bytes: 400,
     sync_files_max: 4,
+    place_bytes_min: u64::MAX,
 };
 
 pub(super) const SEGMENT_BYTES: u32 = 2048;

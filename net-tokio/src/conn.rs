@@ -1,7 +1,8 @@
 //! One connection: frames in, answers out, in order. The node has one request of it at a time, or
 //! several Produce.
 //!
-//! Decoding, CRC checks and encoding happen here, beside the node's thread. What a connection
+//! Decoding, CRC checks and encoding happen here, beside the node, which the connection drives
+//! itself when nobody else does. What a connection
 //! holds is bounded: a frame is drawn from the budget of all bytes in flight as its bytes arrive
 //! and given back when it was answered; so is an answer until it is written. What a peer claims
 //! to send draws nothing. A peer that stalls inside a frame, or does not take its answer, is cut,
@@ -15,18 +16,20 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 use verdict_core::config::BrokerConfig;
 use verdict_core::io::ConnId;
 use verdict_core::wire::{self, Decoded, Limits, Request, RequestHeader, Response, WireError};
 
 use crate::budget::{Budget, Drawn};
+use crate::driven::{Driven, Gone};
 use crate::frame::{FrameError, FrameReader};
-use crate::node_loop::{Answer, Ask, Event};
+use crate::node_loop::{Ask, Event, NodeMachine};
 use crate::pace::{Pace, WINDOW};
 use crate::pieces::Pieces;
 use crate::places::{Place, Places};
+use crate::routes::Answer;
 use crate::serve::{self, Phase};
 
 /// Time a peer has for a frame or an answer of no size at all.
@@ -37,6 +40,9 @@ const TRANSFER_BYTES_PER_SECOND: u64 = 64 * 1024;
 /// Room made for an answer; a large one makes its own.
 const ANSWER_BYTES: usize = 512;
 
+/// Inputs of all connections that a connection handles in a row, before it goes back to its own.
+const CONN_BUDGET: u32 = 32;
+
 /// Produce requests of one connection that are under way at most; Java's producer sends five.
 const PIPELINE_MAX: usize = 8;
 
@@ -44,7 +50,7 @@ const PIPELINE_MAX: usize = 8;
 pub(crate) struct Shared {
     limits: Limits,
     max_idle: Option<Duration>,
-    events: mpsc::Sender<Event>,
+    node: Arc<Driven<NodeMachine>>,
     places: Places,
     requests: Budget,
     answers: Budget,
@@ -54,7 +60,7 @@ impl Shared {
     pub(crate) fn new(
         max_idle: Option<Duration>,
         broker: &BrokerConfig,
-        events: mpsc::Sender<Event>,
+        node: Arc<Driven<NodeMachine>>,
     ) -> Self {
         let inflight = usize::try_from(broker.verdict_inflight_bytes).unwrap_or(usize::MAX);
         Self {
@@ -63,8 +69,13 @@ impl Shared {
             places: Places::new(broker),
             requests: Budget::new(inflight),
             answers: Budget::new(inflight),
-            events,
+            node,
         }
+    }
+
+    /// Tells the node, and drives it on the way if nobody does.
+    async fn tell(&self, event: Event) -> Result<(), Gone> {
+        self.node.tell(event, CONN_BUDGET).await
     }
 
     /// A place for one more connection from this address, if there is one.
@@ -122,7 +133,7 @@ pub(crate) async fn serve(
     let frames = FrameReader::new(shared.limits.max_request_bytes as usize);
     let mut cut = phase.clone();
     let host = Arc::from(format!("/{}", peer.ip()));
-    shared.events.send(Event::Opened(id, host)).await.unwrap_or(());
+    shared.tell(Event::Opened(id, host)).await.unwrap_or(());
     let mut conn = Connection {
         shared: &shared,
         id,
@@ -151,8 +162,8 @@ pub(crate) async fn serve(
     } else {
         tracing::debug!(%peer, reason = %end, "closed a connection");
     }
-    // The node's loop is gone only at the end of all.
-    shared.events.send(Event::Closed(id)).await.unwrap_or(());
+    // The node is gone only at the end of all.
+    shared.tell(Event::Closed(id)).await.unwrap_or(());
 }
 
 /// A request that the node has, with what it drew from the budget.
@@ -312,8 +323,8 @@ impl<'s> Connection<'s> {
             request,
             answer,
         };
-        let asked = self.shared.events.send(Event::Ask(Box::new(ask))).await;
-        asked.map_err(|_| End::Stop)?;
+        let asked = self.shared.tell(Event::Ask(Box::new(ask))).await;
+        asked.map_err(|Gone| End::Stop)?;
         self.in_node.push_back(in_node);
         Ok(())
     }

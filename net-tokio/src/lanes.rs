@@ -2,9 +2,12 @@
 //! jobs.
 //!
 //! Operations of a lane run one after the other in the order they were submitted; the lanes run
-//! beside each other. What takes less time than the way to a lane is done on the node's thread, and
+//! beside each other. What takes less time than the way to a lane is done by who drives the node, and
 //! so is, until the node serves, what it waits for anyway: a start is one operation after the other.
 //! The queues have no bound of their own: the core bounds what it has in flight.
+//!
+//! A lane that has a result drives the node if nobody does, but not for long: its next operation
+//! waits for it.
 
 use std::sync::Arc;
 
@@ -13,13 +16,17 @@ use tokio::sync::{mpsc, watch};
 use verdict_core::clean::Job;
 use verdict_core::io::{FileError, FileOp, FileResult, Lane, Ticket};
 
+use crate::driven::Driven;
 use crate::files::Files;
-use crate::node_loop::Urgent;
+use crate::node_loop::{NodeMachine, Urgent};
 use crate::rt::{self, Worker};
 use crate::serve::Phase;
 
 /// Bytes of a write that is performed rather than handed over.
 const BRIEF_BYTES_MAX: usize = 64 * 1024;
+
+/// Inputs that a lane handles in a row: its result and what may have come meanwhile.
+const LANE_BUDGET: u32 = 4;
 
 /// The way to the lanes and to the jobs' worker; they end when it is dropped.
 pub(crate) struct Lanes {
@@ -31,10 +38,10 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// Starts the lanes. Results go to `done`.
+    /// Starts the lanes. Results go to `node`.
     pub(crate) fn start(
         files: &Arc<dyn Files>,
-        done: &mpsc::UnboundedSender<Urgent>,
+        node: &Arc<Driven<NodeMachine>>,
         phase: &watch::Receiver<Phase>,
     ) -> std::io::Result<(Self, Vec<Worker>)> {
         let (journal, journal_ops) = mpsc::unbounded_channel();
@@ -42,11 +49,11 @@ impl Lanes {
         let (sync, sync_ops) = mpsc::unbounded_channel();
         let mut workers = Vec::new();
         for (name, ops) in [("journal", journal_ops), ("data", data_ops), ("sync", sync_ops)] {
-            let work = run(Arc::clone(files), ops, done.clone(), phase.clone());
+            let work = run(Arc::clone(files), ops, Arc::clone(node), phase.clone());
             workers.push(rt::dedicated(name, work)?);
         }
         let (jobs, waiting) = mpsc::unbounded_channel();
-        workers.push(rt::dedicated("jobs", run_jobs(waiting, done.clone(), phase.clone()))?);
+        workers.push(rt::dedicated("jobs", run_jobs(waiting, Arc::clone(node), phase.clone()))?);
         Ok((Self { files: Arc::clone(files), journal, data, sync, jobs }, workers))
     }
 
@@ -84,13 +91,13 @@ impl Lanes {
 
 async fn run_jobs(
     mut jobs: mpsc::UnboundedReceiver<(Ticket, Job)>,
-    done: mpsc::UnboundedSender<Urgent>,
+    node: Arc<Driven<NodeMachine>>,
     phase: watch::Receiver<Phase>,
 ) {
     while let Some((ticket, job)) = jobs.recv().await {
         let result = Box::new(job.run());
         let killed = *phase.borrow() == Phase::Kill;
-        if killed || done.send(Urgent::JobDone { ticket, done: result }).is_err() {
+        if killed || node.urge(Urgent::JobDone { ticket, done: result }, LANE_BUDGET).is_err() {
             return;
         }
     }
@@ -116,7 +123,7 @@ fn perform(files: &dyn Files, ticket: Ticket, op: FileOp) -> FileResult {
 async fn run(
     files: Arc<dyn Files>,
     mut ops: mpsc::UnboundedReceiver<(Ticket, FileOp)>,
-    done: mpsc::UnboundedSender<Urgent>,
+    node: Arc<Driven<NodeMachine>>,
     phase: watch::Receiver<Phase>,
 ) {
     while let Some((ticket, op)) = ops.recv().await {
@@ -127,7 +134,7 @@ async fn run(
             return;
         }
         let result = perform(&*files, ticket, op);
-        if done.send(Urgent::FileDone { ticket, result }).is_err() {
+        if node.urge(Urgent::FileDone { ticket, result }, LANE_BUDGET).is_err() {
             return;
         }
     }

@@ -2,7 +2,7 @@
 //! node itself must not know about.
 //!
 //! ```text
-//!   conn (a task each)      node_loop (one thread)       lanes (a thread each)
+//!   conn (a task each)      node_loop (who has work)     lanes (a thread each)
 //!   frame → decode ───────► handle ─► poll_output ─────► FileOp ─► files
 //!   encode ◄─ answer ◄────────────────┘    ▲                          │
 //!                                          └──────── FileDone ◄───────┘
@@ -10,10 +10,11 @@
 //!
 //! Rules that hold here:
 //!
+//! * whoever has work for the node drives it, one at a time ([`driven`]);
 //! * one request of a connection is in the node at a time, so answers leave in request order;
 //! * memory follows what has arrived: frames grow as their bytes come, and all bytes in flight
 //!   are drawn from one budget, so that a broker under pressure stops reading, not working;
-//! * a panic on the node's thread or on a lane ends the process: a broken invariant is never
+//! * a panic in the node, whoever drives it, or on a lane ends the process: a broken invariant is never
 //!   served over;
 //! * the same [`serve::serve`] runs on tokio and, under `--cfg madsim`, in a simulated network
 //!   ([`rt`] is the only file that tells them apart).
@@ -26,8 +27,10 @@ pub mod cli;
 pub mod client;
 pub mod clock;
 mod conn;
+mod driven;
 pub mod files;
 mod frame;
+mod inbox;
 mod lanes;
 pub mod listeners;
 mod node_loop;
@@ -35,6 +38,7 @@ mod pace;
 mod pieces;
 mod places;
 pub mod recorder;
+mod routes;
 pub mod rt;
 pub mod serve;
 pub mod settings;

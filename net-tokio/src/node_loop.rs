@@ -1,20 +1,28 @@
-//! The one owner of the [`Node`]: feeds it inputs, drains it, routes its outputs.
+//! The [`Node`] as a machine that is driven: feeds it inputs, drains it, routes its outputs. And
+//! its owner, the thread that drives it when nobody else does.
 //!
 //! The drain rule holds after each `handle`. Finished file operations go before requests, so that
-//! a flood of requests cannot keep answers from leaving. The loop never waits for a receiver of
-//! its outputs, which is why no cycle of full queues can stop it.
+//! a flood of requests cannot keep answers from leaving. Nobody who drives ever waits for a
+//! receiver of the outputs, which is why no cycle of full queues can stop the node.
+//!
+//! Who drives ([`crate::driven`]): a connection with a request, a lane with a result, and the owner
+//! for the start, the timers, the end, and whatever is too much for a guest.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use verdict_core::clean::JobDone;
-use verdict_core::io::{ConnId, FileResult, Input, Output, RequestId, Ticket};
+use verdict_core::io::{ConnId, FileResult, Input, Output, Ticket};
 use verdict_core::node::Node;
-use verdict_core::wire::{Request, Response};
+use verdict_core::time::Timestamp;
+use verdict_core::wire::Request;
 
 use crate::clock::Clock;
+use crate::driven::{Driven, Machine};
+use crate::inbox::Next;
 use crate::lanes::Lanes;
+use crate::routes::{Answer, Routes};
 use crate::serve::{self, Phase};
 
 /// What connections send, in their own order.
@@ -36,16 +44,6 @@ pub(crate) struct Ask {
     pub(crate) answer: oneshot::Sender<Answer>,
 }
 
-/// What becomes of a request.
-pub(crate) enum Answer {
-    /// It is answered.
-    Respond(Response),
-    /// It has no answer, by its protocol.
-    Silent,
-    /// Its connection is to be closed.
-    Disconnect(&'static str),
-}
-
 /// What goes before requests.
 pub(crate) enum Urgent {
     /// A file operation ended.
@@ -56,136 +54,48 @@ pub(crate) enum Urgent {
     Stop,
 }
 
-/// What the loop tells the server.
+/// What the node tells the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The node serves.
+    /// It serves.
     Ready,
-    /// The node has stopped; the loop is over.
+    /// It has stopped and is over.
     Stopped,
 }
 
-/// The node and everything its loop needs.
-pub(crate) struct NodeLoop {
-    pub(crate) node: Node,
-    pub(crate) clock: Clock,
-    pub(crate) events: mpsc::Receiver<Event>,
-    pub(crate) urgent: mpsc::UnboundedReceiver<Urgent>,
-    pub(crate) lanes: Lanes,
-    pub(crate) notices: mpsc::UnboundedSender<Notice>,
-    pub(crate) phase: watch::Receiver<Phase>,
-    pub(crate) routes: Routes,
+/// The node, and everything that is needed to drive it.
+pub(crate) struct NodeMachine {
+    node: Node,
+    clock: Clock,
+    lanes: Lanes,
+    notices: mpsc::UnboundedSender<Notice>,
+    phase: watch::Receiver<Phase>,
+    routes: Routes,
     /// File operations that were done on the spot and not taken in yet.
-    pub(crate) done: VecDeque<(Ticket, FileResult)>,
+    done: VecDeque<(Ticket, FileResult)>,
     /// Whether the node does not serve yet.
-    pub(crate) starting: bool,
+    starting: bool,
+    stopped: bool,
 }
 
-/// Who waits for which request.
-#[derive(Default)]
-pub(crate) struct Routes {
-    last_id: u64,
-    waiting: BTreeMap<RequestId, (ConnId, oneshot::Sender<Answer>)>,
-    by_conn: BTreeSet<(ConnId, RequestId)>,
-}
-
-impl Routes {
-    fn enter(&mut self, conn: ConnId, answer: oneshot::Sender<Answer>) -> RequestId {
-        self.last_id += 1;
-        let id = RequestId(self.last_id);
-        self.waiting.insert(id, (conn, answer));
-        self.by_conn.insert((conn, id));
-        id
-    }
-
-    fn answer(&mut self, id: RequestId, answer: Answer) {
-        // No entry: the connection closed first, and its answer with it.
-        if let Some((conn, waiting)) = self.waiting.remove(&id) {
-            self.by_conn.remove(&(conn, id));
-            waiting.send(answer).unwrap_or(());
-        }
-    }
-
-    fn closed(&mut self, conn: ConnId) {
-        let mut rest = self.by_conn.split_off(&(conn, RequestId(0)));
-        while rest.first().is_some_and(|(other, _)| *other == conn) {
-            if let Some((_, id)) = rest.pop_first() {
-                self.waiting.remove(&id);
-            }
-        }
-        self.by_conn.append(&mut rest);
-    }
-}
-
-enum Wake {
-    Urgent(Urgent),
-    Event(Event),
-    Timer,
-    Killed,
-}
-
-impl NodeLoop {
-    /// Runs the node's life, from `Start` to `Stopped` or to the kill.
-    pub(crate) async fn run(mut self) {
-        if self.feed(Input::Start) {
-            return;
-        }
-        loop {
-            let wake = match self.at_hand() {
-                Some(wake) => wake,
-                None => self.wait().await,
-            };
-            let input = match wake {
-                Wake::Urgent(Urgent::FileDone { ticket, result }) => {
-                    Input::FileDone { ticket, result }
-                }
-                Wake::Urgent(Urgent::JobDone { ticket, done }) => {
-                    Input::JobDone { ticket, done: *done }
-                }
-                Wake::Urgent(Urgent::Stop) => Input::Stop,
-                Wake::Event(Event::Ask(ask)) => self.admit(*ask),
-                Wake::Event(Event::Opened(conn, host)) => Input::ConnectionOpened { conn, host },
-                Wake::Event(Event::Closed(conn)) => {
-                    self.routes.closed(conn);
-                    Input::ConnectionClosed { conn }
-                }
-                Wake::Timer => Input::Tick,
-                Wake::Killed => return,
-            };
-            if self.feed(input) || self.tick_when_due() {
-                return;
-            }
-        }
-    }
-
-    /// What is there without waiting.
-    fn at_hand(&mut self) -> Option<Wake> {
-        if *self.phase.borrow() == Phase::Kill {
-            return Some(Wake::Killed);
-        }
-        if let Ok(urgent) = self.urgent.try_recv() {
-            return Some(Wake::Urgent(urgent));
-        }
-        if let Some((ticket, result)) = self.done.pop_front() {
-            return Some(Wake::Urgent(Urgent::FileDone { ticket, result }));
-        }
-        self.events.try_recv().ok().map(Wake::Event)
-    }
-
-    async fn wait(&mut self) -> Wake {
-        let deadline = self.node.next_timeout().map(|at| self.clock.instant(at));
-        let timer = async {
-            match deadline {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            () = serve::reached(&mut self.phase, Phase::Kill) => Wake::Killed,
-            Some(urgent) = self.urgent.recv() => Wake::Urgent(urgent),
-            Some(event) = self.events.recv() => Wake::Event(event),
-            () = timer => Wake::Timer,
+impl NodeMachine {
+    /// A node before its start.
+    pub(crate) fn new(
+        node: Node,
+        lanes: Lanes,
+        notices: mpsc::UnboundedSender<Notice>,
+        phase: watch::Receiver<Phase>,
+    ) -> Self {
+        Self {
+            node,
+            clock: Clock::start(),
+            lanes,
+            notices,
+            phase,
+            routes: Routes::default(),
+            done: VecDeque::new(),
+            starting: true,
+            stopped: false,
         }
     }
 
@@ -195,16 +105,9 @@ impl NodeLoop {
         Input::Request { id, conn, version, client_id, request }
     }
 
-    /// A busy node's timers are not kept waiting by its requests.
-    fn tick_when_due(&mut self) -> bool {
-        let due = self.node.next_timeout().is_some_and(|at| at <= self.clock.now().at);
-        due && self.feed(Input::Tick)
-    }
-
-    /// Hands the node one input and drains it; whether it has stopped.
-    fn feed(&mut self, input: Input) -> bool {
+    /// Hands the node one input and drains it.
+    fn feed(&mut self, input: Input) {
         let now = self.clock.now();
-        let mut stopped = false;
         self.node.handle(now, input);
         while let Some(output) = self.node.poll_output(now) {
             match output {
@@ -225,12 +128,84 @@ impl NodeLoop {
                 Output::Job { ticket, job } => self.lanes.submit_job(ticket, job),
                 Output::Cluster(_) => unreachable!("a sole node asks nothing of a cluster"),
                 Output::Fault { reason } => tracing::error!(reason, "the node is at fault"),
-                Output::Stopped => stopped = true,
+                Output::Stopped => self.stopped = true,
             }
         }
-        if stopped {
+        if self.stopped {
             self.notices.send(Notice::Stopped).unwrap_or(());
         }
-        stopped
     }
+}
+
+impl Machine for NodeMachine {
+    type Urgent = Urgent;
+    type Event = Event;
+
+    fn handle(&mut self, input: Next<Urgent, Event>) {
+        let input = match input {
+            Next::Urgent(Urgent::FileDone { ticket, result }) => Input::FileDone { ticket, result },
+            Next::Urgent(Urgent::JobDone { ticket, done }) => {
+                Input::JobDone { ticket, done: *done }
+            }
+            Next::Urgent(Urgent::Stop) => Input::Stop,
+            Next::Event(Event::Ask(ask)) => self.admit(*ask),
+            Next::Event(Event::Opened(conn, host)) => Input::ConnectionOpened { conn, host },
+            Next::Event(Event::Closed(conn)) => {
+                self.routes.closed(conn);
+                Input::ConnectionClosed { conn }
+            }
+        };
+        self.feed(input);
+        // A busy node's timers are not kept waiting by its requests.
+        if !self.stopped {
+            self.tick_when_due();
+        }
+    }
+
+    fn own(&mut self) -> Option<Urgent> {
+        self.done.pop_front().map(|(ticket, result)| Urgent::FileDone { ticket, result })
+    }
+
+    fn has_own(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    fn tick_when_due(&mut self) -> bool {
+        let due = self.node.next_timeout().is_some_and(|at| at <= self.clock.now().at);
+        if due {
+            self.feed(Input::Tick);
+        }
+        due
+    }
+
+    fn next_timeout(&self) -> Option<Timestamp> {
+        self.node.next_timeout()
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped || *self.phase.borrow() == Phase::Kill
+    }
+}
+
+/// The owner: lives the node's life, from `Start` to `Stopped` or to the kill.
+pub(crate) async fn own(mut machine: NodeMachine, node: Arc<Driven<NodeMachine>>) {
+    let (clock, mut phase) = (machine.clock, machine.phase.clone());
+    machine.feed(Input::Start);
+    node.begin(machine);
+    while !node.drive_as_owner() {
+        let deadline = node.alarm().map(|at| clock.instant(at));
+        let timer = async {
+            match deadline {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = serve::reached(&mut phase, Phase::Kill) => break,
+            () = node.woken() => {}
+            () = timer => node.rang(),
+        }
+    }
+    node.close();
 }

@@ -61,6 +61,22 @@ pub fn dedicated(
     Ok(Worker { ended })
 }
 
+/// Does what must not go on after a panic: a panic in it ends the process, after the panic's message
+/// was printed, on whichever thread and in whichever task it is.
+#[cfg(not(madsim))]
+pub(crate) fn unforgiving<R>(work: impl FnOnce() -> R) -> R {
+    let guard = AbortOnPanic;
+    let result = work();
+    drop(guard);
+    result
+}
+
+/// Does what must not go on after a panic: a panic of a simulated node fails the simulation anyway.
+#[cfg(madsim)]
+pub(crate) fn unforgiving<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 /// Ends the process when it is dropped by a panic.
 #[cfg(not(madsim))]
 struct AbortOnPanic;

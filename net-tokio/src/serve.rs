@@ -3,7 +3,6 @@
 //! A clean stop goes: no new connections, idle ones close; those with a request in the node have
 //! [`STOP_GRACE`] to see its answer; then the node writes its last checkpoint; then all is over.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,11 +14,11 @@ use verdict_core::config::BrokerConfig;
 use verdict_core::io::ConnId;
 use verdict_core::node::Node;
 
-use crate::clock::Clock;
 use crate::conn::{self, Shared};
+use crate::driven::Driven;
 use crate::files::Files;
 use crate::lanes::Lanes;
-use crate::node_loop::{NodeLoop, Notice, Routes, Urgent};
+use crate::node_loop::{self, NodeMachine, Notice, Urgent};
 use crate::rt::{self, Worker};
 use crate::settings::Settings;
 
@@ -98,7 +97,7 @@ pub async fn serve(settings: Settings, env: Env) -> Result<(), ServeError> {
                         on_ready(local);
                     }
                 }
-                // Nobody asked the node to stop, so its loop is over only if it was killed.
+                // Nobody asked the node to stop, so it is over only if it was killed.
                 Some(Notice::Stopped) | None => break,
             },
             accepted = listener.accept() => match accepted {
@@ -126,10 +125,10 @@ fn listen_error(address: &str, error: io::Error) -> ServeError {
     }
 }
 
-/// One life of a broker: the node's loop, its lanes, its connections.
+/// One life of a broker: the node and its owner, its lanes, its connections.
 struct Life {
     shared: Arc<Shared>,
-    urgent: mpsc::UnboundedSender<Urgent>,
+    node: Arc<Driven<NodeMachine>>,
     notices: mpsc::UnboundedReceiver<Notice>,
     workers: Vec<Worker>,
     /// What connections obey: the life's phase, and a cut once the node has stopped.
@@ -145,31 +144,19 @@ impl Life {
         broker: BrokerConfig,
         env: &Env,
     ) -> Result<Self, ServeError> {
-        let clock = Clock::start();
-        let (urgent, urgent_inputs) = mpsc::unbounded_channel();
         // Beyond them connections wait, and so do their peers.
         let queued_max = usize::try_from(broker.queued_max_requests).unwrap_or(1);
-        let (events, event_inputs) = mpsc::channel(queued_max);
+        let node = Arc::new(Driven::new(queued_max));
         let (notice, notices) = mpsc::unbounded_channel();
         let (lanes, mut workers) =
-            Lanes::start(&env.files, &urgent, &env.phase).map_err(ServeError::Thread)?;
-        let shared = Arc::new(Shared::new(max_idle, &broker, events));
-        let node_loop = NodeLoop {
-            node: Node::new(broker),
-            clock,
-            events: event_inputs,
-            urgent: urgent_inputs,
-            lanes,
-            notices: notice,
-            phase: env.phase.clone(),
-            routes: Routes::default(),
-            done: VecDeque::new(),
-            starting: true,
-        };
-        workers.push(rt::dedicated("node", node_loop.run()).map_err(ServeError::Thread)?);
+            Lanes::start(&env.files, &node, &env.phase).map_err(ServeError::Thread)?;
+        let shared = Arc::new(Shared::new(max_idle, &broker, Arc::clone(&node)));
+        let machine = NodeMachine::new(Node::new(broker), lanes, notice, env.phase.clone());
+        let owner = node_loop::own(machine, Arc::clone(&node));
+        workers.push(rt::dedicated("node", owner).map_err(ServeError::Thread)?);
         let (connections, _) = watch::channel(Phase::Run);
         let alive = mpsc::channel(1);
-        Ok(Self { shared, urgent, notices, workers, connections, alive, last_conn: 0 })
+        Ok(Self { shared, node, notices, workers, connections, alive, last_conn: 0 })
     }
 
     fn welcome(&mut self, stream: TcpStream, peer: SocketAddr) {
@@ -194,7 +181,7 @@ impl Life {
 
     /// Ends the life: cleanly when the phase is `Stop`, at once when it is `Kill`.
     async fn end(self, mut phase: watch::Receiver<Phase>) {
-        let Self { shared, urgent, mut notices, workers, connections, alive, .. } = self;
+        let Self { shared, node, mut notices, workers, connections, alive, .. } = self;
         drop(shared);
         let (own, mut others) = alive;
         drop(own);
@@ -204,7 +191,7 @@ impl Life {
                 tracing::info!("requests are left unanswered by the stop");
                 None
             });
-            urgent.send(Urgent::Stop).unwrap_or(());
+            node.urge_owner(Urgent::Stop).unwrap_or(());
             while let Some(notice) = notices.recv().await {
                 if notice == Notice::Stopped {
                     break;
@@ -217,9 +204,7 @@ impl Life {
             () = clean => {}
         }
         connections.send_replace(Phase::Kill);
-        drop(urgent);
-        // Dropping the last event and urgent senders does not end the node's loop; `Stopped` or
-        // the kill did. Its lanes end with it.
+        // `Stopped` or the kill has ended the node's owner. Its lanes end with the node.
         for worker in workers {
             worker.ended().await;
         }

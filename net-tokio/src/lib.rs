@@ -31,6 +31,7 @@ mod frame;
 mod lanes;
 pub mod listeners;
 mod node_loop;
+mod outgoing;
 mod pace;
 mod pieces;
 mod places;

@@ -15,6 +15,7 @@ use verdict_core::wire::{Request, Response};
 
 use crate::clock::Clock;
 use crate::lanes::Lanes;
+use crate::outgoing::{self, Opened};
 use crate::serve::{self, Phase};
 
 /// What connections send, in their own order.
@@ -38,8 +39,8 @@ pub(crate) struct Ask {
 
 /// What becomes of a request.
 pub(crate) enum Answer {
-    /// It is answered.
-    Respond(Response),
+    /// It is answered; with the files that the answer names.
+    Respond(Response, Opened),
     /// It has no answer, by its protocol.
     Silent,
     /// Its connection is to be closed.
@@ -209,7 +210,8 @@ impl NodeLoop {
         while let Some(output) = self.node.poll_output(now) {
             match output {
                 Output::Respond { id, response } => {
-                    self.routes.answer(id, Answer::Respond(response));
+                    let opened = outgoing::open(self.lanes.files(), &response);
+                    self.routes.answer(id, Answer::Respond(response, opened));
                 }
                 Output::Silent { id } => self.routes.answer(id, Answer::Silent),
                 Output::Disconnect { id, reason } => {

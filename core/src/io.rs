@@ -320,6 +320,20 @@ impl FileOp {
     }
 }
 
+/// Bytes of a file that an answer holds, too.
+///
+/// A hint: the answer means the same without it. It holds until the node is given its next input,
+/// and for as long as whoever opened the file by then keeps it open.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileRun {
+    /// The file.
+    pub path: FilePath,
+    /// Where they begin in it.
+    pub position: u64,
+    /// How many they are.
+    pub length: u64,
+}
+
 /// What a successful file operation brings back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FileOutcome {

@@ -199,6 +199,8 @@ marks! {
     RecoveryDamageFound = "store.recovery.damage_found",
     /// A read of a segment file went on with what was not written to it yet.
     ReadOnInMemory = "store.read.on_in_memory",
+    /// What was read lies in a file of that place, too, and the answer says so.
+    ReadNamesItsFile = "store.read.names_its_file",
     /// A read of records whose deletion is under way.
     ReadBelowLogStart = "store.read.below_log_start",
     /// A read was answered from a segment file.

@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{oneshot, watch};
@@ -26,8 +26,8 @@ use crate::budget::{Budget, Drawn};
 use crate::driven::{Driven, Gone};
 use crate::frame::{FrameError, FrameReader};
 use crate::node_loop::{Ask, Event, NodeMachine};
+use crate::outgoing::{Opened, Outgoing};
 use crate::pace::{Pace, WINDOW};
-use crate::pieces::Pieces;
 use crate::places::{Place, Places};
 use crate::routes::Answer;
 use crate::serve::{self, Phase};
@@ -249,8 +249,8 @@ impl<'s> Connection<'s> {
             }
         };
         match answer.map_err(|_| End::Stop)? {
-            Answer::Respond(response) => {
-                self.respond(oldest.version, oldest.correlation_id, response).await?;
+            Answer::Respond(response, opened) => {
+                self.respond(oldest.version, oldest.correlation_id, response, opened).await?;
             }
             Answer::Silent => {}
             Answer::Disconnect(reason) => return Err(End::Node(reason)),
@@ -351,6 +351,7 @@ impl<'s> Connection<'s> {
         version: i16,
         correlation_id: i32,
         response: Response,
+        opened: Opened,
     ) -> Result<(), End> {
         let mut drawn = self.shared.answers.nothing();
         drawn.cover(record_bytes(&response)).await;
@@ -358,19 +359,19 @@ impl<'s> Connection<'s> {
         let out = wire::encode_response_parts(version, correlation_id, &response, &mut self.out)
             .map_err(End::Unencodable)?;
         drop(response);
-        self.write(Pieces::new(out)).await?;
+        self.write(Outgoing::new(out, opened)).await?;
         drop(drawn);
         Ok(())
     }
 
-    async fn write(&mut self, mut out: Pieces) -> Result<(), End> {
-        let (bytes, began, mut pace) = (out.remaining(), Instant::now(), Pace::default());
+    async fn write(&mut self, mut out: Outgoing) -> Result<(), End> {
+        let (bytes, began, mut pace) = (out.left(), Instant::now(), Pace::default());
         let written = loop {
             // May be dropped half way: what was written is gone from `out`.
-            if let Ok(written) = timeout(WINDOW, self.stream.write_all_buf(&mut out)).await {
+            if let Ok(written) = timeout(WINDOW, out.write_to(&mut self.stream)).await {
                 break written;
             }
-            let (spent, crossed) = (began.elapsed(), bytes - out.remaining());
+            let (spent, crossed) = (began.elapsed(), bytes - out.left());
             let unfair = pace.was_slow(spent, crossed) && self.shared.answers.is_wanted();
             if unfair || spent > transfer_time(bytes) {
                 return Err(End::Slow);

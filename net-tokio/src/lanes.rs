@@ -57,6 +57,11 @@ impl Lanes {
         Ok((Self { files: Arc::clone(files), journal, data, sync, jobs }, workers))
     }
 
+    /// Where the operations are performed.
+    pub(crate) fn files(&self) -> &dyn Files {
+        &*self.files
+    }
+
     /// Queues a job.
     pub(crate) fn submit_job(&self, ticket: Ticket, job: Job) {
         // As below: the worker is gone only when the broker is being killed.

@@ -34,6 +34,7 @@ mod inbox;
 mod lanes;
 pub mod listeners;
 mod node_loop;
+mod outgoing;
 mod pace;
 mod pieces;
 mod places;

@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::driven::{Driven, Machine};
 use crate::inbox::Next;
 use crate::lanes::Lanes;
+use crate::outgoing;
 use crate::routes::{Answer, Routes};
 use crate::serve::{self, Phase};
 
@@ -112,7 +113,8 @@ impl NodeMachine {
         while let Some(output) = self.node.poll_output(now) {
             match output {
                 Output::Respond { id, response } => {
-                    self.routes.answer(id, Answer::Respond(response));
+                    let opened = outgoing::open(self.lanes.files(), &response);
+                    self.routes.answer(id, Answer::Respond(response, opened));
                 }
                 Output::Silent { id } => self.routes.answer(id, Answer::Silent),
                 Output::Disconnect { id, reason } => {

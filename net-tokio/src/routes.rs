@@ -6,10 +6,12 @@ use tokio::sync::oneshot;
 use verdict_core::io::{ConnId, RequestId};
 use verdict_core::wire::Response;
 
+use crate::outgoing::Opened;
+
 /// What becomes of a request.
 pub(crate) enum Answer {
-    /// It is answered.
-    Respond(Response),
+    /// It is answered; with the files that the answer names.
+    Respond(Response, Opened),
     /// It has no answer, by its protocol.
     Silent,
     /// Its connection is to be closed.

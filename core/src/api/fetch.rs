@@ -23,11 +23,11 @@ use super::waiting::{Pending, ReadPurpose};
 use crate::batch::BatchHeader;
 use crate::cluster::{Leader, NodeId};
 use crate::error::ErrorCode;
-use crate::io::RequestId;
+use crate::io::{FileRun, RequestId};
 use crate::mark;
 use crate::node::{Node, Timer};
 use crate::partition::Partition;
-use crate::store::{ReadOutcome, StorageError};
+use crate::store::{Batches, Place, ReadOutcome, StorageError};
 use crate::time::Timestamp;
 use crate::types::{Isolation, Offset, PartitionId, TopicId, TopicName, TopicPartition};
 use crate::wire::{FetchResponse, Response};
@@ -71,6 +71,8 @@ struct Part {
     max_bytes: u32,
     data: PartitionData,
     records: Vec<Bytes>,
+    /// Where they lie.
+    place: Option<Place>,
     /// Bytes there were when it was last looked at.
     bytes: usize,
     error: bool,
@@ -147,7 +149,7 @@ fn take_up(node: &mut Node, version: i16, request: &FetchRequestData) -> Result<
 
 fn refuse(node: &mut Node, id: RequestId, code: ErrorCode) {
     let data = FetchResponseData { error_code: code.code(), ..Default::default() };
-    node.respond(id, Response::Fetch(FetchResponse { data, records: Vec::new() }));
+    node.respond(id, Response::Fetch(FetchResponse { data, ..FetchResponse::default() }));
 }
 
 /// The partitions that a full request names.
@@ -213,6 +215,7 @@ fn prepare(node: &Node, name: Option<&TopicName>, index: i32, wanted: &Cached) -
         max_bytes: u32::try_from(wanted.max_bytes).unwrap_or(0),
         data: PartitionData::default(),
         records: Vec::new(),
+        place: None,
         bytes: 0,
         error: false,
     }
@@ -276,7 +279,7 @@ fn read_part(
     limit: u32,
     at_least_one: bool,
 ) -> Read {
-    part.records = Vec::new();
+    (part.records, part.place) = (Vec::new(), None);
     part.error = false;
     let mut data = empty_answer(part.index);
     let id = match part.id {
@@ -303,13 +306,13 @@ fn read_part(
     }
     let bound = partition.fetch_bound(isolation);
     let outcome = if part.offset >= bound {
-        ReadOutcome::Ready(Vec::new())
+        ReadOutcome::Ready(Batches::default())
     } else {
         node.store.read(id, part.offset, bound, limit, at_least_one)
     };
     match outcome {
-        ReadOutcome::Ready(records) => {
-            set_records(node, part, data, isolation, records);
+        ReadOutcome::Ready(found) => {
+            set_records(node, part, data, isolation, found);
             Read::Bytes(part.records.iter().map(Bytes::len).sum())
         }
         ReadOutcome::Pending(read) => {
@@ -363,13 +366,13 @@ fn set_records(
     part: &mut Part,
     mut data: PartitionData,
     isolation: Isolation,
-    records: Vec<Bytes>,
+    found: Batches,
 ) {
     if isolation == Isolation::ReadCommitted
         && let Some(partition) = part.id.ok().and_then(|id| node.partitions.get(&id))
     {
         // Where nothing is answered there is nothing to hide, as in Kafka.
-        let upper = end_of(&records);
+        let upper = end_of(&found.parts);
         let aborted = upper.map_or_else(Vec::new, |upper| partition.aborted_in(part.offset, upper));
         data.aborted_transactions = Some(
             aborted
@@ -383,7 +386,7 @@ fn set_records(
         );
     }
     part.data = data;
-    part.records = records;
+    (part.records, part.place) = (found.parts, found.place);
 }
 
 /// The offset after the last batch of a read.
@@ -401,7 +404,7 @@ pub(crate) fn read_done(
     id: RequestId,
     topic: usize,
     partition: usize,
-    result: Result<Vec<Bytes>, StorageError>,
+    result: Result<Batches, StorageError>,
 ) {
     let Some(Pending::Fetch(fetch)) = node.waiting.get_mut(id) else { return };
     fetch.reads -= 1;
@@ -423,7 +426,7 @@ pub(crate) fn read_done(
             let data = empty_answer(part.index);
             fail(&mut part, data, ErrorCode::OffsetOutOfRange);
         }
-        Ok(records) => set_records(node, &mut part, data, isolation, records),
+        Ok(found) => set_records(node, &mut part, data, isolation, found),
         Err(error) => {
             fail(&mut part, data, storage_code(error));
         }
@@ -535,6 +538,7 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
     let mut responses = Vec::with_capacity(fetch.topics.len());
     let mut records = Vec::with_capacity(fetch.topics.len());
     let mut leaders = BTreeSet::new();
+    let files = name_files(node, &fetch.topics);
     for topic in fetch.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         let mut parts = Vec::with_capacity(topic.partitions.len());
@@ -563,7 +567,20 @@ fn respond(node: &mut Node, mut fetch: PendingFetch) {
         })
         .collect();
     let data = FetchResponseData { session_id, responses, node_endpoints, ..Default::default() };
-    node.respond(id, Response::Fetch(FetchResponse { data, records }));
+    node.respond(id, Response::Fetch(FetchResponse { data, records, files }));
+}
+
+/// The files that hold the records of an answer, too, as of now: the number of a partition over
+/// all topics, and its file.
+fn name_files(node: &Node, topics: &[Topic]) -> Vec<(usize, FileRun)> {
+    let min_bytes = node.config.verdict_sendfile_min_bytes;
+    let parts = topics.iter().flat_map(|topic| &topic.partitions).enumerate();
+    parts
+        .filter_map(|(number, part)| {
+            let run = node.store.file_run(part.id.ok()?, part.place?, min_bytes)?;
+            Some((number, run))
+        })
+        .collect()
 }
 
 /// Names the leader to who asks the wrong one.

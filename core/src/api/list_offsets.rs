@@ -15,7 +15,7 @@ use crate::error::ErrorCode;
 use crate::io::RequestId;
 use crate::mark;
 use crate::node::Node;
-use crate::store::{ReadOutcome, StorageError};
+use crate::store::{Batches, ReadOutcome, StorageError};
 use crate::types::{Isolation, Offset, PartitionId, TopicName, TopicPartition};
 use crate::wire::Response;
 
@@ -201,8 +201,8 @@ fn go_on(node: &mut Node, id: RequestId, part: usize) {
             return finish(node, id, part, Ok(end_of_scan(node, &scan)));
         }
         match node.store.read(scan.id, scan.next, scan.end, SCAN_BYTES, true) {
-            ReadOutcome::Ready(bytes) => {
-                if !take(node, id, part, &bytes) {
+            ReadOutcome::Ready(found) => {
+                if !take(node, id, part, &found.parts) {
                     return;
                 }
             }
@@ -222,11 +222,11 @@ pub(crate) fn read_done(
     node: &mut Node,
     id: RequestId,
     part: usize,
-    result: Result<Vec<Bytes>, StorageError>,
+    result: Result<Batches, StorageError>,
 ) {
     match result {
-        Ok(bytes) => {
-            if take(node, id, part, &bytes) {
+        Ok(found) => {
+            if take(node, id, part, &found.parts) {
                 go_on(node, id, part);
             }
         }

@@ -33,14 +33,12 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bytes::Bytes;
-
 pub(crate) use self::fetch_sessions::FetchSessions;
 pub(crate) use self::waiting::{Pending, ReadPurpose, Waiting};
 use crate::error::ErrorCode;
 use crate::io::{ConnId, Output, RequestId};
 use crate::node::Node;
-use crate::store::StorageError;
+use crate::store::{Batches, StorageError};
 use crate::txn::VerifyId;
 use crate::types::TopicPartition;
 use crate::wire::Request;
@@ -254,11 +252,11 @@ pub(crate) fn verified(
 pub(crate) fn read_done(
     node: &mut Node,
     purpose: ReadPurpose,
-    result: Result<Vec<Bytes>, StorageError>,
+    result: Result<Batches, StorageError>,
 ) {
     match purpose {
         ReadPurpose::Load { loading, id, next } => match result {
-            Ok(parts) => match node.load_parts(loading, &parts) {
+            Ok(found) => match node.load_parts(loading, &found.parts) {
                 Some(after) if after > next => node.load_on(loading, id, after),
                 _ => node.load_failed(loading, &"no batch at the load's offset"),
             },

@@ -242,6 +242,9 @@ properties! {
     verdict_place_bytes: u64 = 65536, "65536", "verdict.place.bytes", [0, MAX];
     /// Memory for recent record batches, in bytes.
     verdict_cache_bytes: u64 = 67108864, "67108864", "verdict.cache.bytes", [0, MAX];
+    /// Fewest bytes of one partition that go to a consumer straight from the segment file
+    /// (`sendfile`).
+    verdict_sendfile_min_bytes: u64 = 65536, "65536", "verdict.sendfile.min.bytes", [1, MAX];
     /// How often segments are synced and the journal is recycled, in ms.
     verdict_checkpoint_interval_ms: u64 =
         60000, "60000", "verdict.checkpoint.interval.ms", [1, MAX];

@@ -37,7 +37,7 @@ impl Node {
                 return self.load_ended(loading);
             }
             match self.store.read(id, next, end, LOAD_CHUNK_BYTES, true) {
-                ReadOutcome::Ready(parts) => match self.load_parts(loading, &parts) {
+                ReadOutcome::Ready(found) => match self.load_parts(loading, &found.parts) {
                     Some(after) if after > next => next = after,
                     _ => return self.load_failed(loading, &"nothing can be read at its offset"),
                 },

@@ -54,6 +54,11 @@ impl Block {
         self.parts.iter().filter(|part| !part.is_empty())
     }
 
+    /// The same with the empty parts.
+    pub(super) const fn parts(&self) -> &[Bytes; 2] {
+        &self.parts
+    }
+
     /// Bytes of the batch.
     pub(super) fn size(&self) -> u64 {
         (self.parts[0].len() as u64).saturating_add(self.parts[1].len() as u64)

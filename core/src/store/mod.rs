@@ -61,6 +61,7 @@ use self::journal::Journal;
 use self::log::Log;
 use self::placing::Held;
 use self::read::PendingRead;
+pub use self::read::{Batches, Place};
 pub use self::recovered::{BatchSummary, RecoveredLog, summary_of};
 use self::recovery::Recovery;
 use self::writeback::Removal;
@@ -205,8 +206,8 @@ pub enum StoreEvent {
     ReadDone {
         /// Which.
         id: ReadId,
-        /// Whole batches, as [`ReadOutcome::Ready`].
-        result: Result<Vec<Bytes>, StorageError>,
+        /// As [`ReadOutcome::Ready`].
+        result: Result<Batches, StorageError>,
     },
     /// The node is to call [`Store::begin_checkpoint`].
     CheckpointDue,
@@ -241,8 +242,8 @@ pub enum StoreEvent {
 /// The answer to [`Store::read`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
-    /// Buffers which, one after the other, are whole batches.
-    Ready(Vec<Bytes>),
+    /// The batches.
+    Ready(Batches),
     /// The batches are in a file; [`StoreEvent::ReadDone`] brings them.
     Pending(ReadId),
     /// They cannot be read.

@@ -2,6 +2,9 @@
 //!
 //! An answer holds whole batches of one segment, as Apache Kafka's. What comes from a file was
 //! verified against its CRC, so rot is an error and never an answer.
+//!
+//! A read also says where its batches lie, so that an answer can name the file that holds the same
+//! bytes ([`Store::file_run`]).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,12 +16,29 @@ use super::files::Kind;
 use super::log::{Cached, Log};
 use super::{Purpose, ReadId, ReadOutcome, StorageError, Store, StoreEvent};
 use crate::batch::{BatchHeader, Order};
-use crate::io::{FileOp, FileOutcome, FileResult};
+use crate::io::{FileOp, FileOutcome, FileResult, FileRun};
 use crate::mark;
 use crate::types::{Offset, PartitionId};
 
 /// Bytes of one file read at most, unless a single batch is larger.
 const READ_BYTES_MAX: u64 = 4 << 20;
+
+/// What a read brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batches {
+    /// Buffers which, one after the other, are whole batches.
+    pub parts: Vec<Bytes>,
+    /// Where in the log these bytes lie, when there are any.
+    pub place: Option<Place>,
+}
+
+/// Where in a log bytes lie that were read: in one segment, without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    segment: Offset,
+    position: u64,
+    length: u64,
+}
 
 /// What a reader asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +61,32 @@ pub(super) struct PendingRead {
     end: u64,
     /// [`Log::replaced`] when the read was emitted.
     replaced: u32,
+}
+
+impl Batches {
+    /// Adds bytes of a segment. Those that do not follow what is there already are beyond what
+    /// the place names.
+    fn add(&mut self, segment: Offset, position: u64, parts: &[Bytes]) {
+        let length = parts.iter().map(|part| part.len() as u64).sum();
+        match &mut self.place {
+            None => self.place = Some(Place { segment, position, length }),
+            Some(place) if place.segment == segment && place.end() == position => {
+                place.length = place.length.saturating_add(length);
+            }
+            Some(_) => {}
+        }
+        self.parts.extend(parts.iter().filter(|part| !part.is_empty()).cloned());
+    }
+
+    fn add_cached(&mut self, batch: &Cached) {
+        self.add(batch.segment, batch.position, batch.block.parts());
+    }
+}
+
+impl Place {
+    const fn end(&self) -> u64 {
+        self.position.saturating_add(self.length)
+    }
 }
 
 impl PendingRead {
@@ -70,7 +116,7 @@ impl Store {
         }
         let bound = bound.min(log.log_end);
         if offset >= bound {
-            return ReadOutcome::Ready(Vec::new());
+            return ReadOutcome::Ready(Batches::default());
         }
         if offset < log.log_start {
             mark!(ReadBelowLogStart);
@@ -81,7 +127,7 @@ impl Store {
             return ReadOutcome::Ready(from_memory(&log.cached, from, wanted));
         }
         let Some((segment, position)) = place(log, offset) else {
-            return ReadOutcome::Ready(Vec::new());
+            return ReadOutcome::Ready(Batches::default());
         };
         let interval = u64::from(self.config.index_interval_bytes);
         let length = u64::from(max_bytes).saturating_add(interval).min(READ_BYTES_MAX);
@@ -129,6 +175,21 @@ impl Store {
         Some((max.max_timestamp, max.max_timestamp_offset))
     }
 
+    /// The file that holds what was read, or the first of it, as far as it is written: `None` when
+    /// that is less than `min_bytes`. Of a log that was ever cleaned there is none, because
+    /// cleaning puts other files in the place of its segments; nor of one that is gone.
+    #[must_use]
+    pub fn file_run(&self, id: PartitionId, place: Place, min_bytes: u64) -> Option<FileRun> {
+        let log = self.logs.get(&id).filter(|log| !log.offline && log.cleaned_to == 0)?;
+        let segment = log.segments.get(log.place_of(place.segment)?)?;
+        let length = segment.written.saturating_sub(place.position).min(place.length);
+        (length >= min_bytes.max(1)).then(|| {
+            mark!(ReadNamesItsFile);
+            let path = segment.log_path(&log.folder_name);
+            FileRun { path, position: place.position, length }
+        })
+    }
+
     fn emit_read(&mut self, read_id: ReadId, mut read: PendingRead) {
         let Some(log) = self.logs.get(&read.id) else {
             return self.end_read(read_id, Err(StorageError::UnknownLog));
@@ -148,7 +209,7 @@ impl Store {
         self.emit(Purpose::Read(read_id), op);
     }
 
-    fn end_read(&mut self, id: ReadId, result: Result<Vec<Bytes>, StorageError>) {
+    fn end_read(&mut self, id: ReadId, result: Result<Batches, StorageError>) {
         self.events.push_back(StoreEvent::ReadDone { id, result });
     }
 
@@ -180,7 +241,7 @@ impl Store {
         let segment = next.checked_sub(1).and_then(|at| log.segments.get(at));
         if segment.is_none_or(|segment| segment.base != read.segment) {
             // Gone below the log's start meanwhile; the reader will see that.
-            return self.end_read(read_id, Ok(Vec::new()));
+            return self.end_read(read_id, Ok(Batches::default()));
         }
         let available = read.end.saturating_sub(read.position);
         if (bytes.len() as u64) < read.length.min(available) {
@@ -192,8 +253,12 @@ impl Store {
         let is_first = read.position == 0;
         let order = Order::new(read.segment, is_first, log.cleaned_to, end);
         match cut(bytes.slice(..usable), read.wanted, order) {
-            Cut::Found(mut found) => {
-                read_on_in_memory(log, &read, &mut found);
+            Cut::Found { from, bytes } => {
+                let mut found = Batches::default();
+                if !bytes.is_empty() {
+                    found.add(read.segment, read.position.saturating_add(from), &[bytes]);
+                    read_on_in_memory(log, &read, &mut found);
+                }
                 self.end_read(read_id, Ok(found));
             }
             Cut::Damaged => {
@@ -232,10 +297,9 @@ fn place(log: &Log, offset: Offset) -> Option<(Offset, u64)> {
 }
 
 /// What follows in the same segment and is not in its file yet belongs to the same answer.
-fn read_on_in_memory(log: &Log, read: &PendingRead, found: &mut Vec<Bytes>) {
-    let Some(end) = crate::batch::headers(found).last().map(|batch| batch.last_offset() + 1) else {
-        return;
-    };
+fn read_on_in_memory(log: &Log, read: &PendingRead, found: &mut Batches) {
+    let Some(last) = crate::batch::headers(&found.parts).last() else { return };
+    let end = last.last_offset() + 1;
     let Some(from) = log.cached_from(end) else { return };
     let follows = log
         .cached
@@ -243,40 +307,48 @@ fn read_on_in_memory(log: &Log, read: &PendingRead, found: &mut Vec<Bytes>) {
         .is_some_and(|next| next.segment == read.segment && next.block.header.base_offset == end);
     if follows {
         mark!(ReadOnInMemory);
-        let size = found.iter().map(Bytes::len).sum::<usize>();
+        let size = found.parts.iter().map(Bytes::len).sum::<usize>();
         let size = u32::try_from(size).unwrap_or(u32::MAX);
         let max_bytes = read.wanted.max_bytes.saturating_sub(size);
         let rest = Wanted { offset: end, max_bytes, at_least_one: false, ..read.wanted };
-        found.extend(in_memory(&log.cached, from, rest).cloned());
+        for batch in in_memory(&log.cached, from, rest) {
+            found.add_cached(batch);
+        }
     }
 }
 
-fn from_memory(cached: &VecDeque<Cached>, from: usize, wanted: Wanted) -> Vec<Bytes> {
-    in_memory(cached, from, wanted).cloned().collect()
+fn from_memory(cached: &VecDeque<Cached>, from: usize, wanted: Wanted) -> Batches {
+    let mut found = Batches::default();
+    for batch in in_memory(cached, from, wanted) {
+        found.add_cached(batch);
+    }
+    found
 }
 
-/// The buffers of whole batches of one segment, from one in memory on.
+/// Whole batches of one segment, from one in memory on.
 fn in_memory(
     cached: &VecDeque<Cached>,
     from: usize,
     wanted: Wanted,
-) -> impl Iterator<Item = &Bytes> {
+) -> impl Iterator<Item = &Cached> {
     let mut total = 0_u64;
     let mut segment = None;
-    let taken = cached.range(from..).take_while(move |batch| {
+    cached.range(from..).take_while(move |batch| {
         let next = total.saturating_add(batch.block.size());
         let too_much = next > u64::from(wanted.max_bytes) && !(total == 0 && wanted.at_least_one);
         let elsewhere = segment.is_some_and(|segment| segment != batch.segment);
         segment = Some(batch.segment);
         total = next;
         batch.block.end() <= wanted.bound && !too_much && !elsewhere
-    });
-    taken.flat_map(|batch| batch.block.bytes())
+    })
 }
 
 enum Cut {
-    /// The batches asked for.
-    Found(Vec<Bytes>),
+    /// The batches asked for, and where in what was read they begin.
+    Found {
+        from: u64,
+        bytes: Bytes,
+    },
     /// Nothing yet: go on after `skipped` bytes, with at least `size` bytes.
     Further {
         skipped: u64,
@@ -317,6 +389,6 @@ fn cut(mut bytes: Bytes, wanted: Wanted, mut order: Order) -> Cut {
         start = Some(from);
         end = after;
     }
-    let found = whole.slice(start.unwrap_or(0)..end);
-    Cut::Found(if found.is_empty() { Vec::new() } else { alloc::vec![found] })
+    let from = start.unwrap_or(0);
+    Cut::Found { from: from as u64, bytes: whole.slice(from..end) }
 }

@@ -11,6 +11,7 @@ use super::fetch::Shared;
 use super::frame::{SIZE_BYTES, write_frame};
 use super::messages::generated_messages;
 use super::{Response, WireError};
+use crate::io::FileRun;
 
 /// Appends an answer to `out` as one frame, size first, in the version of its request.
 ///
@@ -32,8 +33,18 @@ pub fn encode_response(
 /// Record bytes from this size on are shared rather than copied.
 const SHARED_BYTES_MIN: usize = 4096;
 
+/// A frame in pieces.
+#[derive(Debug, Default)]
+pub struct FrameParts {
+    /// They go out one after the other.
+    pub parts: Vec<Bytes>,
+    /// For each of [`FetchResponse::files`](super::FetchResponse::files), in order: how many bytes
+    /// of the frame go before those that the file holds, too.
+    pub files_at: Vec<usize>,
+}
+
 /// As [`encode_response`], in pieces that go out one after the other: the batches of a Fetch are
-/// shared, what lies between them is written to `out` and split off it.
+/// shared, what lies between them is written to `out`, which was empty, and split off it.
 ///
 /// # Errors
 ///
@@ -43,9 +54,17 @@ pub fn encode_response_parts(
     correlation_id: i32,
     response: &Response,
     out: &mut BytesMut,
-) -> Result<Vec<Bytes>, WireError> {
-    let mut shared = Shared { min_bytes: SHARED_BYTES_MIN, parts: Vec::new() };
+) -> Result<FrameParts, WireError> {
+    let files = match response {
+        Response::Fetch(fetch) => &fetch.files[..],
+        _ => &[],
+    };
+    let mut shared = Shared::from_size(SHARED_BYTES_MIN);
+    shared.starts = (!files.is_empty()).then(Vec::new);
     encode(version, correlation_id, response, out, &mut shared)?;
+    let starts = shared.starts.unwrap_or_default();
+    let start_of = |(number, _): &(usize, FileRun)| starts.get(*number).copied().unwrap_or(0);
+    let files_at = files.iter().map(start_of).collect();
     let mut parts = Vec::with_capacity(2 * shared.parts.len() + 1);
     let mut taken = 0;
     for (at, part) in shared.parts {
@@ -56,7 +75,7 @@ pub fn encode_response_parts(
     if !out.is_empty() {
         parts.push(out.split().freeze());
     }
-    Ok(parts)
+    Ok(FrameParts { parts, files_at })
 }
 
 fn encode(
@@ -80,7 +99,7 @@ fn encode(
         write_body(version, response, out, shared).map_err(unencodable)
     })?;
     let Some(size) = (out.len() - start - SIZE_BYTES)
-        .checked_add(shared.bytes())
+        .checked_add(shared.left_out)
         .and_then(|size| i32::try_from(size).ok())
     else {
         out.truncate(start);

@@ -30,17 +30,21 @@ pub(super) struct Shared {
     /// Shorter ones are copied.
     pub(super) min_bytes: usize,
     pub(super) parts: Vec<(usize, Bytes)>,
+    /// Bytes of those.
+    pub(super) left_out: usize,
+    /// Where in all that goes out each partition's records begin, if anybody wants to know.
+    pub(super) starts: Option<Vec<usize>>,
 }
 
 impl Shared {
     /// Everything is copied.
     pub(super) const fn nothing() -> Self {
-        Self { min_bytes: usize::MAX, parts: Vec::new() }
+        Self::from_size(usize::MAX)
     }
 
-    /// Bytes that were left out.
-    pub(super) fn bytes(&self) -> usize {
-        self.parts.iter().map(|(_, part)| part.len()).sum()
+    /// What is shorter than this is copied.
+    pub(super) const fn from_size(min_bytes: usize) -> Self {
+        Self { min_bytes, parts: Vec::new(), left_out: 0, starts: None }
     }
 }
 
@@ -103,7 +107,7 @@ impl FetchResponse {
             .iter_mut()
             .map(|topic| topic.partitions.iter_mut().map(&mut take).collect())
             .collect();
-        Self { data, records }
+        Self { data, records, files: Vec::new() }
     }
 }
 
@@ -170,10 +174,14 @@ fn write_records(out: &mut BytesMut, version: i16, parts: &[Bytes], shared: &mut
     } else {
         write_i32(out, i32::try_from(bytes).unwrap_or(i32::MAX));
     }
+    if let Some(starts) = &mut shared.starts {
+        starts.push(out.len().saturating_add(shared.left_out));
+    }
     for part in parts {
         if part.len() < shared.min_bytes {
             out.extend_from_slice(part);
         } else {
+            shared.left_out = shared.left_out.saturating_add(part.len());
             shared.parts.push((out.len(), part.clone()));
         }
     }

@@ -30,7 +30,7 @@ mod txn_offset_commit;
 
 pub use self::apis::{API_VERSIONS, APIS, ApiRange, INIT_PRODUCER_ID_UNSTABLE_MAX, api_range};
 pub use self::decode::{Decoded, decode_request};
-pub use self::encode::{encode_response, encode_response_parts};
+pub use self::encode::{FrameParts, encode_response, encode_response_parts};
 pub use self::error::WireError;
 pub use self::error_response::error_response;
 pub use self::frame::{RequestHeader, SIZE_BYTES, split_frame};

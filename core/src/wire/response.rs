@@ -7,6 +7,7 @@ use kacrab_protocol::KafkaString;
 use kacrab_protocol::generated as kafka;
 
 use crate::error::ErrorCode;
+use crate::io::FileRun;
 use crate::types::{TopicId, TopicName};
 
 /// One answer, to be encoded in the version of its request.
@@ -125,6 +126,9 @@ pub struct FetchResponse {
     pub data: kafka::FetchResponseData,
     /// For each topic of `data.responses` and each of its partitions, in order: the batches.
     pub records: Vec<Vec<Vec<Bytes>>>,
+    /// Files that hold the records of a partition, too, or the first of them: hints, each with the
+    /// number of its partition over all topics, ascending.
+    pub files: Vec<(usize, FileRun)>,
 }
 
 /// DeleteGroups, v0 to v3: the generated schema lacks v3's messages.

@@ -2,24 +2,28 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
+use rustix::buffer::spare_capacity;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
-use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult};
+use verdict_core::io::{FileError, FileOp, FileOutcome, FilePath, FileResult, FileRun};
 
-use super::Files;
 use super::handles::Handles;
 use super::sync_all::FileSystem;
+use super::{Files, OpenRun};
 
 /// The file in a data directory that says, by the system's lock on it, that a broker is using it.
 const LOCK_FILE: &str = ".lock";
 
 /// Buffers per system call; the kernel takes no more.
 const IO_VECTORS_MAX: usize = 1_024;
+
+/// Runs that are open for sending at most: each may be a file that only it keeps open, and a slow
+/// peer may keep it long.
+const OPEN_RUNS_MAX: usize = 256;
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +76,8 @@ pub struct DiskFiles {
     dir: DataDir,
     handles: Handles,
     file_system: FileSystem,
+    /// Each [`OpenRun`] holds one.
+    open_runs: Arc<()>,
 }
 
 impl DiskFiles {
@@ -79,7 +85,7 @@ impl DiskFiles {
     #[must_use]
     pub fn new(dir: DataDir) -> Self {
         let file_system = FileSystem::of(&dir.root);
-        Self { dir, handles: Handles::default(), file_system }
+        Self { dir, handles: Handles::default(), file_system, open_runs: Arc::new(()) }
     }
 
     /// The place of a path on the disk. Refuses one that would leave the data directory; the core
@@ -133,18 +139,18 @@ impl DiskFiles {
         let file = self.file(path, false)?;
         // What is asked may be far more than there is; memory follows what there is.
         let there = file.metadata()?.len().saturating_sub(position).min(u64::from(length));
-        let mut bytes = BytesMut::zeroed(usize::try_from(there).unwrap_or(usize::MAX));
-        let mut filled = 0;
-        while filled < bytes.len() {
-            match file.read_at(&mut bytes[filled..], position + filled as u64) {
+        let there = usize::try_from(there).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(there);
+        while bytes.len() < there {
+            let at = position + bytes.len() as u64;
+            match rustix::io::pread(&*file, spare_capacity(&mut bytes), at) {
                 Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
-        bytes.truncate(filled);
-        Ok(FileOutcome::Bytes(bytes.freeze()))
+        bytes.truncate(there);
+        Ok(FileOutcome::Bytes(bytes.into()))
     }
 
     fn write(&self, path: &FilePath, at: u64, data: &[Bytes], sync: bool) -> io::Result<()> {
@@ -200,8 +206,10 @@ impl DiskFiles {
             FileOp::Allocate { path, length } => self.allocate(path, *length)?,
             FileOp::Rename { source, target } => self.rename(source, target)?,
             FileOp::Remove { path } => {
+                let removed = absent_is_fine(fs::remove_file(self.place(path.as_str())?));
+                // After it: another lane may have opened the file up to then.
                 self.handles.forget(path.as_str());
-                absent_is_fine(fs::remove_file(self.place(path.as_str())?))?;
+                removed?;
             }
             FileOp::CreateFolder { folder } => match fs::create_dir(self.place(folder.as_str())?) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -210,8 +218,9 @@ impl DiskFiles {
                 _ => {}
             },
             FileOp::RemoveFolder { folder } => {
+                let removed = absent_is_fine(fs::remove_dir_all(self.place(folder.as_str())?));
                 self.handles.forget_folder(folder.as_str());
-                absent_is_fine(fs::remove_dir_all(self.place(folder.as_str())?))?;
+                removed?;
             }
         }
         Ok(FileOutcome::Done)
@@ -227,6 +236,20 @@ impl Files for DiskFiles {
             }
             kind
         })
+    }
+
+    fn open(&self, run: &FileRun) -> Option<OpenRun> {
+        if Arc::strong_count(&self.open_runs) > OPEN_RUNS_MAX {
+            return None;
+        }
+        let path = run.path.as_str();
+        // One that is opened here is not kept for others: its removal may be under way.
+        let file = match self.handles.open_one(path) {
+            Some(file) => file,
+            None => Arc::new(File::open(self.place(path).ok()?).ok()?),
+        };
+        let (position, length) = (run.position, run.length);
+        Some(OpenRun { file, position, length, _open: Arc::clone(&self.open_runs) })
     }
 }
 

@@ -38,6 +38,12 @@ impl Handles {
         Ok(file)
     }
 
+    /// The file of a path if it is open and that can be seen without waiting.
+    pub(super) fn open_one(&self, path: &str) -> Option<Arc<File>> {
+        let files = self.open.try_lock().ok()?;
+        files.iter().rev().find(|(name, _)| **name == *path).map(|(_, file)| Arc::clone(file))
+    }
+
     /// Forgets a path that no longer names the file it did.
     pub(super) fn forget(&self, path: &str) {
         let mut files = self.open.lock().unwrap_or_else(PoisonError::into_inner);

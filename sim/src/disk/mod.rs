@@ -348,6 +348,13 @@ impl SimDisk {
         })
     }
 
+    /// Bytes of a file as a read finds them now; `None` when there is no such file.
+    pub fn as_read(&self, path: &FilePath, position: u64, length: u64) -> Option<&[u8]> {
+        let contents = self.inodes.get(&self.cached.files.get(path)?.0)?;
+        let number = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        Some(contents.read(number(position), number(length)))
+    }
+
     fn forget_unnamed(&mut self) {
         // A creation that is not durable may still come true without the removal that followed.
         let created = self.changes.iter().filter_map(|(_, change)| match change {

@@ -346,6 +346,11 @@ pub enum Event {
         /// Why, in words.
         reason: String,
     },
+    /// An answer named a file that does not hold what it said.
+    Misnamed {
+        /// Which, in words.
+        what: String,
+    },
     /// A request about a transaction was sent; each attempt is one.
     TxnAsked {
         /// The number of the attempt.

@@ -22,6 +22,7 @@
 //! | O13 | every answer is one that a sequential coordinator could have given, and nobody who keeps to the rules is refused |
 //! | O14 | once faults stop, everything open ends and everyone works again |
 //! | O15 | a transaction of two phases is there if and only if the database outside decided so |
+//! | O16 | a file that an answer names holds the bytes that the answer says |
 
 mod cleaning;
 mod coordinator;
@@ -35,6 +36,7 @@ mod leader_epochs;
 mod liveness;
 mod lso;
 mod members;
+mod named_files;
 mod order;
 mod ownership;
 mod refusals;
@@ -106,6 +108,7 @@ pub fn judge(history: &History) -> Vec<Violation> {
     shadow::judge(&facts, &mut findings);
     refusals::judge(&facts, &mut findings);
     two_phase::judge(&facts, &mut findings);
+    named_files::judge(&facts, &mut findings);
     coordinator::judge(&facts, &mut findings);
     liveness::judge(&facts, &mut findings);
     findings.0

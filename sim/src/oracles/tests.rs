@@ -411,6 +411,12 @@ fn o12_speaks_when_a_recovery_lacks_what_was_told() {
     Story::new().then(Event::Unrecovered { reason: "no".to_owned() }).speaks(12);
 }
 
+#[test]
+fn o16_speaks_when_a_file_does_not_hold_what_an_answer_said() {
+    Story::new().silent();
+    Story::new().then(Event::Misnamed { what: "no".to_owned() }).speaks(16);
+}
+
 fn assigned(generation: i32, owner: u32, parts: &[u16]) -> Event {
     Event::Assigned { group: 0, generation, owner, parts: parts.to_vec(), asked_us: 0 }
 }

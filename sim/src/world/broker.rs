@@ -12,6 +12,7 @@ use verdict_core::time::{Now, Timestamp};
 use verdict_core::wire::Request;
 
 use super::env::{EPOCH_MS, Env};
+use super::named_files::misnamed;
 use super::names::{answer_numbers, api_name};
 use super::pins::Act;
 use super::queue::Happening;
@@ -119,6 +120,8 @@ impl Broker {
     /// Broker number `index` of so many.
     pub(super) fn new(index: usize, mut config: BrokerConfig, count: usize) -> Self {
         let is_member = count > 1;
+        // Every answer is short here.
+        config.verdict_sendfile_min_bytes = 1;
         if is_member {
             config.node_id = index as i32 + 1;
             config.advertised_host = format!("b{index}");
@@ -610,6 +613,9 @@ impl Broker {
                 let (code, number) = answer_numbers(&response);
                 let numbers = [id.0, code.cast_unsigned().into(), number.cast_unsigned(), 1];
                 env.trace.event(env.now_us, What::Output, numbers);
+                if let Some(what) = misnamed(&response, &self.disk) {
+                    env.history.push(env.now_us, 0, Event::Misnamed { what });
+                }
                 if let Some((conn, corr, api)) = self.finish(id) {
                     self.say(env, || {
                         let about = super::names::answer_text(&response);

@@ -11,6 +11,7 @@ mod broker;
 mod cluster;
 mod cuts;
 mod env;
+mod named_files;
 mod names;
 pub mod pins;
 mod plan;

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod cleaning;
 mod damage;
+mod named_files;
 mod placing;
 mod properties;
 mod world;

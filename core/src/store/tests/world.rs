@@ -12,8 +12,8 @@ use crate::store::block::Block;
 use crate::store::files;
 use crate::store::testing::FakeDisk;
 use crate::store::{
-    Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store, StoreConfig,
-    StoreEvent,
+    Batches, Durability, LogSnapshot, ReadId, ReadOutcome, RecoveredLog, StorageError, Store,
+    StoreConfig, StoreEvent,
 };
 use crate::time::{Now, Timestamp};
 use crate::types::{Offset, PartitionId, TopicId, TopicPartition};
@@ -125,7 +125,7 @@ pub(super) struct World {
     pub(super) synced: Vec<FileOp>,
     /// Logs whose files were replaced, and those of them whose files have their names.
     pub(super) cleanings: (u32, u32),
-    reads: BTreeMap<ReadId, Result<Vec<Bytes>, StorageError>>,
+    reads: BTreeMap<ReadId, Result<Batches, StorageError>>,
 }
 
 impl World {
@@ -445,8 +445,37 @@ impl World {
         bound: Offset,
         max_bytes: u32,
     ) -> Result<Vec<Bytes>, StorageError> {
+        self.find(id, offset, bound, max_bytes).map(|found| found.parts)
+    }
+
+    /// The same with the place of what was read; a file that holds it has to hold just that.
+    pub(super) fn find(
+        &mut self,
+        id: PartitionId,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+    ) -> Result<Batches, StorageError> {
+        let found = self.find_unchecked(id, offset, bound, max_bytes)?;
+        if let Some(run) = found.place.and_then(|place| self.store.file_run(id, place, 1)) {
+            let bytes = found.parts.concat();
+            let (from, length) = (run.position as usize, run.length as usize);
+            let there =
+                self.disk.file(run.path.as_str()).and_then(|it| it.get(from..from + length));
+            assert_eq!(there, bytes.get(..length), "{run:?}");
+        }
+        Ok(found)
+    }
+
+    fn find_unchecked(
+        &mut self,
+        id: PartitionId,
+        offset: Offset,
+        bound: Offset,
+        max_bytes: u32,
+    ) -> Result<Batches, StorageError> {
         match self.store.read(id, offset, bound, max_bytes, true) {
-            ReadOutcome::Ready(parts) => Ok(parts),
+            ReadOutcome::Ready(found) => Ok(found),
             ReadOutcome::Error(error) => Err(error),
             ReadOutcome::Pending(read) => {
                 self.poll();

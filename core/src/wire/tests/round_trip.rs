@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::{every_version, request_frame, response_frame, sized};
 use crate::error::ErrorCode;
+use crate::io::FileRun;
 use crate::types::{TopicId, TopicName};
 use crate::wire::apis::{FETCH, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT};
 use crate::wire::fetch::Shared;
@@ -192,6 +193,7 @@ proptest! {
 #[test]
 fn a_fetch_in_pieces_is_the_fetch_in_one_piece_and_shares_what_is_large() {
     let part = |bytes: usize| Bytes::from(vec![7; bytes]);
+    let run = FileRun { path: "t-0/0.log".into(), position: 0, length: 1 };
     let large = part(5_000);
     let records = vec![vec![vec![part(61), large.clone(), part(100)], vec![], vec![large.clone()]]];
     let partitions = (0..3)
@@ -199,12 +201,19 @@ fn a_fetch_in_pieces_is_the_fetch_in_one_piece_and_shares_what_is_large() {
         .collect();
     let topic = FetchableTopicResponse { partitions, ..Default::default() };
     let data = FetchResponseData { responses: vec![topic], ..Default::default() };
-    let response = Response::Fetch(FetchResponse { data, records });
+    let files = vec![(0, run.clone()), (2, run)];
+    let response = Response::Fetch(FetchResponse { data, records, files });
     for version in [4, 11, 12, 13, 16] {
         let (mut whole, mut out) = (BytesMut::new(), BytesMut::new());
         encode_response(version, 7, &response, &mut whole).unwrap();
         let parts = encode_response_parts(version, 7, &response, &mut out).unwrap();
-        assert_eq!(parts.concat(), whole);
+        assert_eq!(parts.parts.concat(), whole);
+        let records = [5_161, 5_000].into_iter().zip(parts.files_at);
+        for (bytes, at) in records {
+            assert_eq!(whole[at..at + bytes], vec![7; bytes], "v{version}");
+            assert_ne!(whole[at - 1], 7);
+        }
+        let parts = parts.parts;
         let shared = parts.iter().filter(|part| part.as_ptr() == large.as_ptr()).count();
         assert_eq!(shared, 2);
         assert!(parts.len() <= 5, "nothing small is a piece of its own");

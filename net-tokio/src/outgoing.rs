@@ -87,7 +87,7 @@ impl Outgoing {
 
 impl Run {
     /// Sends the next bytes from the file; how many, 0 when it has no more or cannot be sent.
-    async fn send(&self, stream: &TcpStream, gone: usize) -> usize {
+    async fn send(&self, stream: &mut TcpStream, gone: usize) -> usize {
         let sent = (gone - self.at) as u64;
         let OpenRun { file, position, length, .. } = &self.file;
         let left = usize::try_from(length.saturating_sub(sent)).unwrap_or(usize::MAX);
@@ -107,17 +107,22 @@ mod system {
 
     /// Sends so many bytes of a file at most.
     pub(super) async fn send_file(
-        stream: &TcpStream,
+        stream: &mut TcpStream,
         file: &File,
         position: u64,
         count: usize,
     ) -> io::Result<usize> {
+        let stream = &*stream;
         let send = || Ok(rustix::fs::sendfile(stream, file, Some(&mut position.clone()), count)?);
         stream.async_io(Interest::WRITABLE, send).await
     }
 
     /// Writes bytes that more will follow at once: they need no packet of their own.
-    pub(super) async fn send_before_more(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    pub(super) async fn send_before_more(
+        stream: &mut TcpStream,
+        bytes: &[u8],
+    ) -> io::Result<usize> {
+        let stream = &*stream;
         let send = || Ok(rustix::net::send(stream, bytes, SendFlags::MORE)?);
         stream.async_io(Interest::WRITABLE, send).await
     }
@@ -127,7 +132,12 @@ mod system {
 mod system {
     use super::{AsyncWriteExt, File, TcpStream, io};
 
-    pub(super) async fn send_file(_: &TcpStream, _: &File, _: u64, _: usize) -> io::Result<usize> {
+    pub(super) async fn send_file(
+        _: &mut TcpStream,
+        _: &File,
+        _: u64,
+        _: usize,
+    ) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

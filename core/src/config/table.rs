@@ -238,8 +238,8 @@ properties! {
     /// Size of each of the two journal files, in bytes.
     verdict_journal_bytes: u64 = 67108864, "67108864", "verdict.journal.bytes", [1048576, MAX];
     /// A batch of this many bytes or more goes to its segment at once, and the journal names the
-    /// place only; 9223372036854775807 for none.
-    verdict_place_bytes: u64 = 65536, "65536", "verdict.place.bytes", [0, MAX];
+    /// place only; -1 for 65536 with durability `os` and none with `fsync`.
+    verdict_place_bytes: i64 = -1, "-1", "verdict.place.bytes", [-1, MAX];
     /// Memory for recent record batches, in bytes.
     verdict_cache_bytes: u64 = 67108864, "67108864", "verdict.cache.bytes", [0, MAX];
     /// Fewest bytes of one partition that go to a consumer straight from the segment file

@@ -22,6 +22,9 @@ const WRITE_BEHIND_PARTS: u64 = 256;
 /// How much of the journal there is for each file that a checkpoint syncs at once: 2,048 of 64 MiB.
 const JOURNAL_BYTES_PER_SYNCED_FILE: u64 = 32 << 10;
 
+/// Bytes of a batch that is placed, unless the settings say otherwise.
+const PLACE_BYTES: u64 = 64 << 10;
+
 fn ms(value: i32) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
@@ -81,12 +84,18 @@ pub(super) fn store(config: &BrokerConfig) -> StoreConfig {
         )
         .unwrap_or(usize::MAX)
         .max(1),
-        place_bytes_min: match config.verdict_place_bytes {
-            // As large as a setting can be.
-            9_223_372_036_854_775_807.. => u64::MAX,
-            bytes => bytes,
-        },
+        place_bytes_min: place_bytes_min(config),
         ..StoreConfig::default()
+    }
+}
+
+/// With fsync each log of a turn would have a sync of its own in front of the journal's, which
+/// costs more than a second write of its batches.
+fn place_bytes_min(config: &BrokerConfig) -> u64 {
+    match (config.verdict_place_bytes, config.verdict_durability) {
+        (i64::MAX, _) | (..0, Durability::Fsync) => u64::MAX,
+        (..0, Durability::Os) => PLACE_BYTES,
+        (bytes, _) => bytes.unsigned_abs(),
     }
 }
 
@@ -192,13 +201,27 @@ mod tests {
             ..StoreConfig::default()
         };
         assert_eq!(store(&config), expected);
-        let tiny = BrokerConfig {
-            verdict_journal_bytes: 1,
-            verdict_place_bytes: i64::MAX.cast_unsigned(),
-            ..config
-        };
+        let tiny = BrokerConfig { verdict_journal_bytes: 1, ..config };
         assert_eq!(store(&tiny).sync_files_max, 1);
-        assert_eq!(store(&tiny).place_bytes_min, u64::MAX, "none");
+    }
+
+    #[test]
+    fn batches_are_placed_without_fsync_unless_it_is_said_otherwise() {
+        use Durability::{Fsync, Os};
+        for (bytes, durability, min) in [
+            (-1, Fsync, u64::MAX),
+            (-1, Os, 64 << 10),
+            (0, Fsync, 0),
+            (7, Os, 7),
+            (i64::MAX, Os, u64::MAX),
+        ] {
+            let config = BrokerConfig {
+                verdict_place_bytes: bytes,
+                verdict_durability: durability,
+                ..BrokerConfig::default()
+            };
+            assert_eq!(place_bytes_min(&config), min, "{bytes} {durability:?}");
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Store {
         self.checkpoint_asked = false;
         self.checkpoint_retry = false;
         self.root_dirty = false;
-        self.count_placed_anew();
+        self.placed_bytes = 0;
         self.checkpoint = Some(alloc::boxed::Box::new(Checkpoint {
             generation: self.journal.generation(),
             sequence: self.journal.persisted(),

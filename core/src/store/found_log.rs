@@ -3,7 +3,9 @@
 
 use alloc::vec::Vec;
 
+use super::block::Block;
 use super::files::{self, Kind};
+use super::frame::Entry;
 use super::recovery::SEGMENT_KINDS;
 use super::script::{Script, Stop};
 use crate::io::FileOp;
@@ -102,6 +104,42 @@ pub(super) fn epochs_that_fit(
         end = Some(behind);
     }
     if end.is_none() { file.to_vec() } else { epochs }
+}
+
+/// The batches of a log that the journal speaks of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct InJournal {
+    /// Base offset, offset behind the last record, and CRC, ascending.
+    batches: Vec<(Offset, Offset, u32)>,
+    /// Whether it only names the places of some.
+    pub(super) names_places: bool,
+}
+
+impl InJournal {
+    /// Of these entries.
+    pub(super) fn of(entries: &[Entry]) -> Self {
+        let appended = entries.iter().filter_map(|entry| match entry {
+            Entry::Append { block, .. } => {
+                Some((block.header.base_offset, block.end(), block.header.crc))
+            }
+            Entry::Placed { at, .. } => Some((at.base_offset, at.end, at.crc)),
+            _ => None,
+        });
+        let names_places = entries.iter().any(|entry| matches!(entry, Entry::Placed { .. }));
+        Self { batches: appended.collect(), names_places }
+    }
+
+    /// Whether the journal speaks of another batch where a file has this one. Then this one's turn
+    /// failed after it had been placed, and it is not the log's. Below `cleaned_to` a cleaning may have
+    /// written it anew.
+    pub(super) fn replace(&self, block: &Block, cleaned_to: Offset) -> bool {
+        let header = &block.header;
+        let at = self.batches.partition_point(|(_, end, _)| *end <= header.base_offset);
+        header.base_offset >= cleaned_to
+            && self.batches.get(at).is_some_and(|(base, _, crc)| {
+                *base < block.end() && (*base, *crc) != (header.base_offset, header.crc)
+            })
+    }
 }
 
 /// Where there may be holes between a log's batches.

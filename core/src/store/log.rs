@@ -14,7 +14,6 @@ use super::checkpoint_file::{LogImage, SegmentImage, SnapshotImage};
 use super::files;
 use super::placing::Home;
 use super::segment::Segment;
-use crate::mark;
 use crate::types::{Offset, PartitionId, TopicPartition};
 
 /// How far a log's folder has come into being.
@@ -134,49 +133,43 @@ impl Log {
 
     /// Adds a persisted batch at the end. Says whether a segment was rolled.
     pub(super) fn append(&mut self, block: Block, interval: u32) -> bool {
-        let (last_offset, size) = (block.header.last_offset(), block.size());
-        let active = self.active();
-        let old = active.is_too_old_for(block.header.max_timestamp, self.segment_ms);
-        let unwanted = self.roll_next && active.size > 0;
-        if old {
-            mark!(SegmentRolledByTime);
-        }
-        let full = active.is_full_for(last_offset, size, self.segment_bytes) || old || unwanted;
-        if full {
+        let (header, size) = (block.header, block.size());
+        let (bytes, ms) = (self.segment_bytes, self.segment_ms);
+        let rolls = self.active().ends_before(&header, size, bytes, ms, self.roll_next);
+        self.add(block, rolls, interval);
+        self.unwritten += 1;
+        self.unwritten_bytes = self.unwritten_bytes.saturating_add(size);
+        rolls
+    }
+
+    /// Adds a persisted batch that is in its segment already. Says whether a segment was rolled.
+    pub(super) fn append_placed(&mut self, block: Block, home: Home, interval: u32) -> bool {
+        let size = block.size();
+        let rolls = self.active().base != home.segment;
+        let is_at = self.add(block, rolls, interval);
+        assert!(
+            is_at == home && self.unwritten == 0,
+            "a placed batch follows what its log has in files: {home:?}"
+        );
+        self.placed_to = self.log_end;
+        let segment = self.active_mut();
+        segment.written = segment.written.saturating_add(size);
+        rolls
+    }
+
+    /// Adds a batch at the end, to a new segment when it `rolls`; where it is then.
+    fn add(&mut self, block: Block, rolls: bool, interval: u32) -> Home {
+        if rolls {
             self.roll_next = false;
             self.active_mut().index_time();
             self.segments.push(Segment::new(block.header.base_offset));
         }
         self.log_end = block.end();
-        let segment = self.active_mut();
-        let position = segment.add(&block.header, size, interval);
-        let segment = segment.base;
+        let active = self.active_mut();
+        let position = active.add(&block.header, block.size(), interval);
+        let segment = active.base;
         self.cached.push_back(Cached { block, segment, position });
-        self.unwritten += 1;
-        self.unwritten_bytes = self.unwritten_bytes.saturating_add(size);
-        full
-    }
-
-    /// Adds a persisted batch that is in its segment already. Says whether a segment was rolled.
-    pub(super) fn append_placed(&mut self, block: Block, home: Home, interval: u32) -> bool {
-        let (header, size) = (block.header, block.size());
-        let rolled = self.active().base != home.segment;
-        if rolled {
-            self.roll_next = false;
-            self.active_mut().index_time();
-            self.segments.push(Segment::new(home.segment));
-        }
-        self.log_end = block.end();
-        self.placed_to = self.log_end;
-        let segment = self.active_mut();
-        let position = segment.add(&header, size, interval);
-        segment.written = segment.written.saturating_add(size);
-        assert!(
-            position == home.position && self.unwritten == 0,
-            "a placed batch follows what its log has in files: {home:?}"
-        );
-        self.cached.push_back(Cached { block, segment: home.segment, position });
-        rolled
+        Home { segment, position }
     }
 
     /// Whether batches since the last durable checkpoint are placed: then all that follow are.

@@ -40,8 +40,8 @@ pub(super) struct PlacedBlock {
 /// The places that the journal's tail names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct PlacedCheck {
-    /// Frame and entry of those to be looked at; `None` before that is known.
-    to_check: Option<VecDeque<(usize, usize)>>,
+    /// Those to be looked at, and the frame of each; `None` before that is known.
+    to_check: Option<VecDeque<(usize, PartitionId, PlacedAt)>>,
     found: BTreeMap<PartitionId, Vec<PlacedBlock>>,
     /// Logs with a place that holds another thing.
     damaged: BTreeSet<PartitionId>,
@@ -65,9 +65,7 @@ impl PlacedCheck {
         durability: Durability,
     ) -> Result<bool, Stop> {
         let to_check = self.to_check.get_or_insert_with(|| places(tail, checkpoint));
-        let Some(&(frame, entry)) = to_check.front() else { return Ok(true) };
-        let Entry::Placed { id, at, .. } = &tail[frame].entries[entry] else { return Ok(false) };
-        let (id, at) = (*id, at.clone());
+        let Some((frame, id, at)) = to_check.front().cloned() else { return Ok(true) };
         let folder = files::folder(&TopicPartition::new(at.topic.clone(), id.partition));
         let path = Kind::Log.path(&folder, at.home.segment);
         let length = u32::try_from(at.size).unwrap_or(u32::MAX);
@@ -94,16 +92,14 @@ impl PlacedCheck {
 }
 
 /// The places of logs that are still there at the tail's end, above what the checkpoint knows.
-fn places(tail: &[Frame], checkpoint: Option<&Image>) -> VecDeque<(usize, usize)> {
+fn places(tail: &[Frame], checkpoint: Option<&Image>) -> VecDeque<(usize, PartitionId, PlacedAt)> {
     let mut ends: BTreeMap<PartitionId, Offset> = BTreeMap::new();
     for log in checkpoint.iter().flat_map(|image| &image.logs) {
         ends.insert(log.id, log.log_end);
     }
     let entries = || {
         let frames = tail.iter().enumerate();
-        frames.flat_map(|(at, frame)| {
-            frame.entries.iter().enumerate().map(move |(index, entry)| ((at, index), entry))
-        })
+        frames.flat_map(|(frame, turn)| turn.entries.iter().map(move |entry| (frame, entry)))
     };
     let mut gone: BTreeSet<PartitionId> = BTreeSet::new();
     let mut owners: BTreeMap<TopicPartition, TopicId> = BTreeMap::new();
@@ -128,8 +124,10 @@ fn places(tail: &[Frame], checkpoint: Option<&Image>) -> VecDeque<(usize, usize)
         known && !gone.contains(id) && owners.get(&topic).is_none_or(|owner| *owner == id.topic_id)
     };
     entries()
-        .filter(|(_, entry)| matches!(entry, Entry::Placed { id, at, .. } if is_there(id, at)))
-        .map(|(place, _)| place)
+        .filter_map(|(frame, entry)| match entry {
+            Entry::Placed { id, at, .. } if is_there(id, at) => Some((frame, *id, at.clone())),
+            _ => None,
+        })
         .collect()
 }
 

@@ -98,10 +98,8 @@ impl Run {
     /// Takes a batch in and says where it will be: by the rules of [`Log::append`].
     fn add(&mut self, block: &Block) -> Home {
         let (header, size) = (&block.header, block.size());
-        let full = self.tip.is_full_for(header.last_offset(), size, self.segment_bytes)
-            || self.tip.is_too_old_for(header.max_timestamp, self.segment_ms)
-            || (self.roll_next && self.tip.size > 0);
-        if full {
+        let (bytes, ms) = (self.segment_bytes, self.segment_ms);
+        if self.tip.ends_before(header, size, bytes, ms, self.roll_next) {
             self.roll_next = false;
             self.tip = Segment::new(header.base_offset);
         }
@@ -158,10 +156,11 @@ impl<'a> Placing<'a> {
             }
             let Some(log) = self.logs.get(id) else { continue };
             let large = block.size() >= self.min_bytes && !log.topic.topic.is_internal();
-            if log.is_placed() || (large && may_be_placed(log)) {
+            let known = is_known(log);
+            if log.is_placed() || (large && known && !log.busy) {
                 self.runs.insert(*id, Run::begin(log));
             } else {
-                self.is_wanted |= large;
+                self.is_wanted |= large && !known;
             }
         }
     }
@@ -196,10 +195,10 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Whether where its batches lie can be told at a start.
-fn may_be_placed(log: &Log) -> bool {
+/// Whether the last checkpoint says enough to tell at a start where batches lie that are not in the
+/// journal.
+fn is_known(log: &Log) -> bool {
     log.folder == Folder::Present { durable: true }
-        && !log.busy
         && !log.offline
         && log.durable_base == Some(log.active().base)
 }
@@ -250,7 +249,6 @@ impl Store {
                 log.busy = true;
                 log.in_flight = log.unwritten;
             }
-            held.logs.insert(id, run.tip.base);
             for RunWrite { home, data, creates } in run.writes {
                 if data.is_empty() {
                     continue;
@@ -333,11 +331,6 @@ impl Store {
     /// Whether so much is placed that a start would take long.
     pub(super) const fn much_is_placed(&self) -> bool {
         self.placed_bytes > self.config.journal_bytes.saturating_mul(CHECKPOINT_FILES)
-    }
-
-    /// What has been placed so far is in the checkpoint that begins.
-    pub(super) fn count_placed_anew(&mut self) {
-        self.placed_bytes = 0;
     }
 
     /// A write of the journal, or one that it waited for, failed.

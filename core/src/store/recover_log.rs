@@ -11,7 +11,7 @@ use super::StoreConfig;
 use super::block::{Block, Unreadable};
 use super::checkpoint_file::{LogImage, SegmentImage};
 use super::files::{self, Kind};
-use super::found_log::{Found, Holes, epochs_that_fit};
+use super::found_log::{Found, Holes, InJournal, epochs_that_fit};
 use super::frame::Entry;
 use super::log::{Folder, Log};
 use super::placed::{Placed, Stretch};
@@ -114,6 +114,10 @@ pub(super) struct RecoverLog {
     damage: Option<String>,
     /// Where the batches that the journal holds of it begin and end.
     journal: Option<(Offset, Offset)>,
+    /// A scan met what a failed turn left, and more behind it: nothing is to be cut.
+    unsure: bool,
+    /// The journal's batches of a log without checkpoint.
+    appended: InJournal,
     /// What is in the files behind what the checkpoint says.
     stretch: Stretch,
     /// Where the checkpoint's records end.
@@ -160,6 +164,8 @@ impl RecoverLog {
             damage: plan.placed.damaged.then(|| String::from(PLACED_DAMAGED)),
             journal: in_journal(&plan.entries),
             names: BTreeSet::new(),
+            unsure: false,
+            appended: InJournal::of(&plan.entries),
             stretch,
             image_end,
             plan,
@@ -403,7 +409,8 @@ impl RecoverLog {
         position: u64,
         need: u64,
     ) -> Result<(), Stop> {
-        let holes = self.holes();
+        let (holes, appended) = (self.holes(), &self.appended);
+        let next_base = self.log.segments.get(at + 1).map(|next| next.base);
         let Some(segment) = self.log.segments.get_mut(at) else {
             self.step = Step::End;
             return Ok(());
@@ -437,6 +444,17 @@ impl RecoverLog {
         let mut next = position;
         let stop = loop {
             match Block::split_from(&mut bytes) {
+                Ok(block)
+                    if !holes.known
+                        && holes.admit(block.header.base_offset, lowest)
+                        && (appended.replace(&block, holes.cleaned_to)
+                            || next_base.is_some_and(|next| block.end() > next)) =>
+                {
+                    // What a failed turn left. Which files are the log's nobody can tell for sure
+                    // where the journal, or another file, goes on in its place.
+                    self.unsure = next_base.is_some() || appended.names_places;
+                    break Unreadable::Damaged;
+                }
                 Ok(block) if holes.admit(block.header.base_offset, lowest) => {
                     lowest = block.end();
                     segment.add(&block.header, block.size(), config.index_interval_bytes);
@@ -475,7 +493,7 @@ impl RecoverLog {
         let needed = end.max(self.log.start_in_file).max(self.start_offset());
         let continued = self.journal_begins().is_some_and(|offset| offset <= needed);
         let is_last = at + 1 == self.log.segments.len() && (position > 0 || base == end);
-        if self.plan.image.is_some() || !(continued || is_last) {
+        if self.plan.image.is_some() || self.unsure || !(continued || is_last) {
             self.damage = Some(format!("segment {base} is damaged at byte {position}"));
             self.step = Step::End;
         } else {

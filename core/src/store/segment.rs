@@ -15,6 +15,7 @@ use super::AbortedTxn;
 use super::files::Kind;
 use crate::batch::BatchHeader;
 use crate::io::FilePath;
+use crate::mark;
 use crate::types::Offset;
 
 /// Bytes of an entry of `.index`.
@@ -123,17 +124,35 @@ impl Segment {
 
     /// Whether a batch has to go to a new segment because this one is too old: by what their
     /// timestamps say, as in Apache Kafka (`LogSegment.shouldRoll`).
-    pub(super) fn is_too_old_for(&self, max_timestamp: i64, segment_ms: i64) -> bool {
+    fn is_too_old_for(&self, max_timestamp: i64, segment_ms: i64) -> bool {
         self.size > 0
             && self.first_timestamp >= 0
             && max_timestamp.saturating_sub(self.first_timestamp) > segment_ms
     }
 
     /// Whether a batch has to go to a new segment.
-    pub(super) fn is_full_for(&self, last_offset: Offset, size: u64, segment_bytes: u32) -> bool {
+    fn is_full_for(&self, last_offset: Offset, size: u64, segment_bytes: u32) -> bool {
         let too_big = self.size.saturating_add(size) > u64::from(segment_bytes);
         let too_far = last_offset.saturating_sub(self.base) > i64::from(i32::MAX);
         self.size > 0 && (too_big || too_far || self.size > i32::MAX as u64)
+    }
+
+    /// Whether a batch begins the next segment: this one is full or too old for it, or is to be
+    /// closed anyway.
+    pub(super) fn ends_before(
+        &self,
+        header: &BatchHeader,
+        size: u64,
+        segment_bytes: u32,
+        segment_ms: i64,
+        unwanted: bool,
+    ) -> bool {
+        let old = self.is_too_old_for(header.max_timestamp, segment_ms);
+        if old {
+            mark!(SegmentRolledByTime);
+        }
+        let full = self.is_full_for(header.last_offset(), size, segment_bytes);
+        full || old || (unwanted && self.size > 0)
     }
 
     /// Adds a batch at the end and returns its position.

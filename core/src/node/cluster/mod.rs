@@ -75,7 +75,7 @@ impl Node {
     pub fn member(config: BrokerConfig) -> Self {
         // An import replaces a log's files: what that means for places that the journal names is
         // not proven.
-        let config = BrokerConfig { verdict_place_bytes: i64::MAX.cast_unsigned(), ..config };
+        let config = BrokerConfig { verdict_place_bytes: i64::MAX, ..config };
         let mut node = Self { cluster: Some(Box::default()), ..Self::new(config) };
         node.txn.may_be_replaced();
         node

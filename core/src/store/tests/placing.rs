@@ -193,3 +193,20 @@ fn a_turn_with_large_batches_for_two_logs_is_there_whole_or_not_at_all() {
         assert_eq!(world.confirmed[&a].end, world.confirmed[&b].end, "after {stop} operations");
     }
 }
+
+#[test]
+fn without_a_checkpoint_the_journals_batch_counts_and_not_what_a_failed_turn_left_in_its_place() {
+    let (mut world, id) = known_log(LARGE);
+    world.append(id, 3, &[7; 1000]);
+    world.flush();
+    world.step(0, None);
+    world.step(2, None);
+    world.step(0, Some(FileError::NoSpace));
+    world.append(id, 1, &[8; 10]);
+    world.settle();
+    assert_eq!(world.confirmed[&id].end, 1, "it is in the journal");
+    world.lose_checkpoints();
+    world.begin_life();
+    world.recover();
+    assert_eq!(world.confirmed[&id].end, 1);
+}

@@ -456,25 +456,7 @@ impl World {
         bound: Offset,
         max_bytes: u32,
     ) -> Result<Batches, StorageError> {
-        let found = self.find_unchecked(id, offset, bound, max_bytes)?;
-        if let Some(run) = found.place.and_then(|place| self.store.file_run(id, place, 1)) {
-            let bytes = found.parts.concat();
-            let (from, length) = (run.position as usize, run.length as usize);
-            let there =
-                self.disk.file(run.path.as_str()).and_then(|it| it.get(from..from + length));
-            assert_eq!(there, bytes.get(..length), "{run:?}");
-        }
-        Ok(found)
-    }
-
-    fn find_unchecked(
-        &mut self,
-        id: PartitionId,
-        offset: Offset,
-        bound: Offset,
-        max_bytes: u32,
-    ) -> Result<Batches, StorageError> {
-        match self.store.read(id, offset, bound, max_bytes, true) {
+        let found = match self.store.read(id, offset, bound, max_bytes, true) {
             ReadOutcome::Ready(found) => Ok(found),
             ReadOutcome::Error(error) => Err(error),
             ReadOutcome::Pending(read) => {
@@ -484,6 +466,14 @@ impl World {
                 }
                 self.reads.remove(&read).unwrap()
             }
+        }?;
+        if let Some(run) = found.place.and_then(|place| self.store.file_run(id, place, 1)) {
+            let bytes = found.parts.concat();
+            let (from, length) = (run.position as usize, run.length as usize);
+            let there =
+                self.disk.file(run.path.as_str()).and_then(|it| it.get(from..from + length));
+            assert_eq!(there, bytes.get(..length), "{run:?}");
         }
+        Ok(found)
     }
 }
